@@ -1,0 +1,132 @@
+// hstu.cpp: production inference of HSTU generative recommenders. The C++ API.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors are values: no function here throws for a bad request, file or model.
+#ifndef HSTU_HSTU_HPP_
+#define HSTU_HSTU_HPP_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hstu {
+
+// What went wrong. The first five are answers to a request; the others end a command.
+enum class ErrorCode {
+  kBadRequest,
+  kIdOutOfRange,
+  kHistoryTooLong,
+  kHistoryNotCached,
+  kTooManyCandidates,
+  kBadModel,     // a model folder that can't be read, or that lies
+  kBadData,      // a data file that can't be read, or that lies
+  kBadArgument,  // an option or a call that can't be meant
+  kIo,           // the operating system refused to read or write
+};
+
+// The name that answers carry, such as "id_out_of_range".
+const char* ErrorName(ErrorCode code);
+
+struct Error {
+  ErrorCode code;
+  std::string message;  // names the thing, the value, the limit and the way out
+};
+
+// A value or the error that kept it from being made.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}  // NOLINT: implicit, so that `return value;` works
+  Result(Error error)
+      : state_(std::move(error)) {}  // NOLINT: implicit, so that `return error;` works
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  T& value() & { return std::get<T>(state_); }
+  const T& value() const& { return std::get<T>(state_); }
+  T&& value() && { return std::get<T>(std::move(state_)); }
+  T* operator->() { return &std::get<T>(state_); }
+  const T* operator->() const { return &std::get<T>(state_); }
+  const Error& error() const { return std::get<Error>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+// Success, or an error.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error)
+      : error_(std::move(error)) {}  // NOLINT: implicit, so that `return error;` works
+
+  bool ok() const { return !error_.has_value(); }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+// One user's history and the candidates to score. Ids are raw where the table has a vocabulary,
+// else rows.
+struct Request {
+  std::optional<std::string> user_id;  // names the user's state; nothing to do with a feature
+  std::vector<std::pair<std::string, std::int64_t>> contextual;  // feature, id
+  std::vector<std::int64_t> items;
+  std::vector<std::int64_t> actions;  // one an item; empty where the model has no action_feature
+  std::optional<std::int64_t> history_start;  // in items; absent: the history is whole
+  std::vector<std::int64_t> candidates;       // may be empty: computes the history only
+};
+
+struct Answer {
+  std::optional<Error> error;  // set: nothing below is meaningful
+  std::int64_t num_tasks = 0;
+  std::vector<float> logits;        // [candidates, num_tasks], row by row
+  std::int64_t history_items = 0;   // where the next history_start goes on
+  std::int64_t cached_tokens = 0;   // history tokens that were not computed for this answer
+  std::int64_t evicted_tokens = 0;  // history tokens that the answer could not see
+};
+
+struct EngineOptions {
+  int threads = 0;                // 0: one for each processor that the process may use
+  std::string isa;                // "scalar", "avx2", "avx512"; empty: the best that the CPU has
+  std::string fused_ops = "all";  // "all", "none", or names joined by commas
+  // The most tokens that one step computes, which bounds memory. A longer history is computed in
+  // chunks.
+  std::int64_t max_step_tokens = 8192;
+  std::int64_t chunk_tokens = 0;     // split histories at this many tokens; 0: at max_step_tokens
+  bool last_layer_all_rows = false;  // compute rows of the last layer that no answer needs
+  bool truncate = false;             // drop the oldest tokens of a history that is too long
+  bool disable_context = false;      // leave contextual tokens out
+  int page_size = 32;                // tokens; the unit of truncation
+};
+
+class Engine {
+ public:
+  // Loads a model folder (config.json, model.safetensors). Embedding tables stay mapped.
+  static Result<Engine> Load(const std::string& folder, const EngineOptions& options = {});
+
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  // Answers all requests, in order. A bad request gets its error and disturbs no other. In f32 an
+  // answer is the same bits whatever else is in the batch. Safe to call from many threads.
+  std::vector<Answer> Rank(std::span<const Request> requests);
+
+  class Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_HSTU_HPP_
