@@ -1,0 +1,44 @@
+#include "kernels/norm_mul.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/norm_mul.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+//
+#include <hwy/highway.h>
+
+#include "kernels/dispatch.h"
+#include "kernels/norm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hstu {
+namespace HWY_NAMESPACE {
+
+void NormMul(const NormMulArgs& args) {
+  const FloatTag d;
+  for (int64_t row = 0; row < args.x.rows; ++row) {
+    const float* x = args.x.Row(row);
+    float* out = args.out.Row(row);
+    const float* gate = args.gate.Row(row);
+    const RowMoments moments = Moments(x, args.x.cols, args.epsilon);
+    ForVectors(args.x.cols, [&](int64_t i, auto mask) HWY_ATTR {
+      const Floats weight = hn::MaskedLoad(mask, d, args.weight + i);
+      const Floats bias = hn::MaskedLoad(mask, d, args.bias + i);
+      const Floats value = Normalize(hn::MaskedLoad(mask, d, x + i), moments, weight, bias);
+      hn::BlendedStore(hn::Mul(value, hn::MaskedLoad(mask, d, gate + i)), mask, d, out + i);
+    });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hstu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hstu {
+
+HWY_EXPORT(NormMul);
+
+NormMulFn* NormMulFor(Isa isa) { return HSTU_DISPATCH(NormMul, isa); }
+
+}  // namespace hstu
+#endif  // HWY_ONCE
