@@ -1,0 +1,15 @@
+// The processor's rate of fused multiply-adds in registers, measured in short bursts.
+#ifndef HSTU_BENCH_FMA_PEAK_H_
+#define HSTU_BENCH_FMA_PEAK_H_
+
+#include "base/cpu.h"
+#include "base/thread_pool.h"
+
+namespace hstu {
+
+// Flops per second of all threads of the pool together, over about a millisecond.
+double FmaBurst(ThreadPool* pool, Isa isa);
+
+}  // namespace hstu
+
+#endif  // HSTU_BENCH_FMA_PEAK_H_

@@ -1,0 +1,76 @@
+#include "kernels/in_linear_silu.h"
+
+#include "kernels/gemm.h"
+#include "kernels/testing.h"
+
+namespace hstu {
+namespace {
+
+class InLinearSilu : public OnEveryIsa {};
+HSTU_ON_EVERY_ISA(InLinearSilu);
+
+PackedMatrix Pack(int64_t n, int64_t k, unsigned seed) {
+  std::vector<float> values(n * k);
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0.0f, 1.0f / std::sqrt(static_cast<float>(k)));
+  for (float& value : values) value = normal(generator);
+  return PackedMatrix(reinterpret_cast<const std::byte*>(values.data()), DType::kF32, n, k);
+}
+
+void Project(InLinearSiluFn* op, ConstMatrix x, const PackedMatrix& weight, const float* bias,
+             Matrix out, int64_t begin, int64_t end) {
+  const auto scratch = AllocateAligned<float>(GemmScratch(weight.k()));
+  op({x, &weight, bias, out, begin, end, scratch.get()});
+}
+
+TEST_P(InLinearSilu, IsCloseToItsReferenceForOddSizes) {
+  for (const int64_t k : {1, 7, 44, 64, 700}) {
+    for (const int64_t n : {1, 15, 16, 17, 240}) {
+      for (const int64_t rows : {1, 5, 6, 13, 97, 131}) {
+        const TestMatrix x(rows, k, 1);
+        const TestMatrix bias(1, n, 2);
+        const PackedMatrix weight = Pack(n, k, 3);
+        TestMatrix actual(rows, n, 4);
+        TestMatrix expected(rows, n, 5);
+        Project(InLinearSiluFor(GetParam()), x.view(), weight, bias.data(), actual.view(), 0,
+                weight.panels());
+        Project(InLinearSiluPlain, x.view(), weight, bias.data(), expected.view(), 0,
+                weight.panels());
+        ExpectClose(actual.view(), expected.view());
+        actual.ExpectGapsUntouched();
+      }
+    }
+  }
+}
+
+TEST_P(InLinearSilu, GivesTheSameBitsForAnySplitOfRowsAndColumns) {
+  const TestMatrix x(100, 44, 1);
+  const TestMatrix bias(1, 240, 2);
+  const PackedMatrix weight = Pack(240, 44, 3);
+  TestMatrix whole(100, 240, 4);
+  TestMatrix split(100, 240, 5);
+  InLinearSiluFn* op = InLinearSiluFor(GetParam());
+  Project(op, x.view(), weight, bias.data(), whole.view(), 0, weight.panels());
+  for (int64_t row = 0; row < 100; row += 7) {
+    const int64_t count = std::min<int64_t>(7, 100 - row);
+    for (int64_t panel = 0; panel < weight.panels(); panel += 3) {
+      Project(op, x.view().Rows(row, count), weight, bias.data(), split.view().Rows(row, count),
+              panel, std::min(panel + 3, weight.panels()));
+    }
+  }
+  ExpectSameBits(split.view(), whole.view());
+}
+
+TEST_P(InLinearSilu, LeavesColumnsOutsideItsPanelsAlone) {
+  const TestMatrix x(9, 20, 1);
+  const TestMatrix bias(1, 60, 2);
+  const PackedMatrix weight = Pack(60, 20, 3);
+  TestMatrix out(9, 60, 4);
+  const TestMatrix before(9, 60, 4);
+  Project(InLinearSiluFor(GetParam()), x.view(), weight, bias.data(), out.view(), 1, 2);
+  ExpectSameBits(out.view().Cols(0, 16), before.view().Cols(0, 16));
+  ExpectSameBits(out.view().Cols(32, 28), before.view().Cols(32, 28));
+}
+
+}  // namespace
+}  // namespace hstu

@@ -1,0 +1,81 @@
+#include "kernels/linear_residual.h"
+
+#include "kernels/gemm.h"
+#include "kernels/linear.h"
+#include "kernels/testing.h"
+
+namespace hstu {
+namespace {
+
+class LinearResidual : public OnEveryIsa {};
+HSTU_ON_EVERY_ISA(LinearResidual);
+
+struct Case {
+  Case(int64_t rows, int64_t n, int64_t k)
+      : x(rows, k, 1),
+        residual(rows, n, 2),
+        raw(n, k, 3, 1.0f / std::sqrt(static_cast<float>(k))),
+        scratch(AllocateAligned<float>(GemmScratch(k))) {
+    std::vector<float> values;
+    for (int64_t row = 0; row < n; ++row) {
+      values.insert(values.end(), raw.view().Row(row), raw.view().Row(row) + k);
+    }
+    weight = PackedMatrix(reinterpret_cast<const std::byte*>(values.data()), DType::kF32, n, k);
+  }
+
+  TestMatrix x, residual, raw;
+  AlignedArray<float> scratch;
+  PackedMatrix weight;
+};
+
+TEST_P(LinearResidual, IsCloseToItsReferenceForOddSizes) {
+  for (const bool residual : {false, true}) {
+    for (const int64_t k : {1, 60, 512}) {
+      for (const int64_t n : {1, 16, 44, 65}) {
+        for (const int64_t rows : {1, 11, 100}) {
+          const Case c(rows, n, k);
+          TestMatrix actual(rows, n, 4);
+          TestMatrix expected(rows, n, 5);
+          const ConstMatrix add = residual ? ConstMatrix(c.residual.view()) : ConstMatrix{};
+          LinearResidualFor(GetParam())(
+              {c.x.view(), &c.weight, add, actual.view(), 0, c.weight.panels(), c.scratch.get()});
+          LinearResidualPlain(
+              {c.x.view(), &c.weight, add, expected.view(), 0, c.weight.panels(), c.scratch.get()});
+          ExpectClose(actual.view(), expected.view());
+          actual.ExpectGapsUntouched();
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LinearResidual, MayAddToItsOwnOutput) {
+  const Case c(10, 44, 60);
+  TestMatrix apart(10, 44, 4);
+  TestMatrix in_place(10, 44, 2);  // the residual's seed
+  LinearResidualFn* op = LinearResidualFor(GetParam());
+  op({c.x.view(), &c.weight, c.residual.view(), apart.view(), 0, c.weight.panels(),
+      c.scratch.get()});
+  op({c.x.view(), &c.weight, in_place.view(), in_place.view(), 0, c.weight.panels(),
+      c.scratch.get()});
+  ExpectSameBits(in_place.view(), apart.view());
+}
+
+TEST_P(LinearResidual, TheHeadsLinearIsCloseToItsReference) {
+  for (const bool relu : {false, true}) {
+    for (const int64_t n : {1, 8, 24, 64}) {
+      const Case c(19, n, 44);
+      const TestMatrix bias(1, n, 7);
+      TestMatrix actual(19, n, 4);
+      TestMatrix expected(19, n, 5);
+      LinearFor(GetParam())(
+          {c.x.view(), &c.weight, bias.data(), relu, actual.view(), c.scratch.get()});
+      LinearPlain({c.x.view(), &c.weight, bias.data(), relu, expected.view(), c.scratch.get()});
+      ExpectClose(actual.view(), expected.view());
+      actual.ExpectGapsUntouched();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstu

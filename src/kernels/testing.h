@@ -1,0 +1,87 @@
+// What the operators' tests share: random matrices, and closeness relative to the largest value.
+#ifndef HSTU_KERNELS_TESTING_H_
+#define HSTU_KERNELS_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/aligned.h"
+#include "base/cpu.h"
+#include "tensor/view.h"
+
+namespace hstu {
+
+// Owns what a view points at; rows have a gap behind them that must stay as it is.
+class TestMatrix {
+ public:
+  TestMatrix(int64_t rows, int64_t cols, unsigned seed, float scale = 1.0f)
+      : stride_(cols + 3), values_(static_cast<std::size_t>(rows * (cols + 3) + 1), kGap) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<float> normal(0.0f, scale);
+    view_ = {values_.data(), rows, cols, stride_};
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t col = 0; col < cols; ++col) view_.Row(row)[col] = normal(generator);
+    }
+  }
+  TestMatrix(TestMatrix&&) = default;
+
+  Matrix view() const { return view_; }
+  const float* data() const { return values_.data(); }
+
+  void ExpectGapsUntouched() const {
+    for (int64_t row = 0; row < view_.rows; ++row) {
+      for (int64_t col = view_.cols; col < stride_; ++col) {
+        ASSERT_EQ(view_.Row(row)[col], kGap) << "written past the end of row " << row;
+      }
+    }
+  }
+
+ private:
+  static constexpr float kGap = 12345.0f;
+  int64_t stride_;
+  std::vector<float> values_;
+  Matrix view_;
+};
+
+// Every element within `tolerance` times the largest absolute value that is expected.
+inline void ExpectClose(ConstMatrix actual, ConstMatrix expected, double tolerance = 1e-5) {
+  double largest = 0.0;
+  for (int64_t row = 0; row < expected.rows; ++row) {
+    for (int64_t col = 0; col < expected.cols; ++col) {
+      largest = std::max<double>(largest, std::fabs(expected.Row(row)[col]));
+    }
+  }
+  for (int64_t row = 0; row < expected.rows; ++row) {
+    for (int64_t col = 0; col < expected.cols; ++col) {
+      ASSERT_NEAR(actual.Row(row)[col], expected.Row(row)[col], tolerance * largest)
+          << "row " << row << ", column " << col;
+    }
+  }
+}
+
+inline void ExpectSameBits(ConstMatrix actual, ConstMatrix expected) {
+  for (int64_t row = 0; row < expected.rows; ++row) {
+    ASSERT_EQ(std::memcmp(actual.Row(row), expected.Row(row), expected.cols * sizeof(float)), 0)
+        << "row " << row;
+  }
+}
+
+// A test that runs on every instruction set of the machine.
+class OnEveryIsa : public testing::TestWithParam<Isa> {};
+
+inline std::string IsaTestName(const testing::TestParamInfo<Isa>& info) {
+  return std::string(IsaName(info.param));
+}
+
+#define HSTU_ON_EVERY_ISA(suite) \
+  INSTANTIATE_TEST_SUITE_P(Isas, suite, testing::ValuesIn(SupportedIsas()), IsaTestName)
+
+}  // namespace hstu
+
+#endif  // HSTU_KERNELS_TESTING_H_
