@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between datasets: columns, tasks, ids, and the size of the model and its training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hstu_train.config import ModelConfig, TableConfig
+from hstu_train.reader import User
+from hstu_train.vocabulary import Vocabulary
+
+KUAIRAND_TASKS = [
+    "click",
+    "like",
+    "follow",
+    "comment",
+    "forward",
+    "hate",
+    "long_view",
+    "profile_enter",
+]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how hard. Item logits are the history's own items, each scored in its place."""
+
+    epochs: int = 30
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.05
+    dropout: float = 0.2
+    warmup_steps: int = 50
+    batch_items: int = 2048
+    item_oov_rate: float = 0.02
+    user_oov_rate: float = 0.2
+    history_loss_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """min_item_count: items that training saw less often share the oov row. None: ids are rows."""
+
+    name: str
+    item_feature: str
+    action_feature: str
+    num_actions: int
+    task_names: list[str]
+    contextual_tables: dict[str, int | None]  # feature -> rows; None: a vocabulary with an oov row
+    num_items: int | None
+    min_item_count: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    scaling_seqlen: int
+    max_history_tokens: int = 2048
+    max_num_candidates: int = 8
+    num_position_buckets: int = 1024
+    training: Training = field(default_factory=Training)
+
+    def labels(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Action values [n] -> tasks [n, T]"""
+        if self.action_feature == "rating":
+            return (actions >= 3)[:, None]  # ratings are stars - 1: at least 4 stars
+        return (actions[:, None] >> np.arange(len(self.task_names)) & 1).astype(np.bool_)
+
+
+DATASETS = {
+    "kuairand-sample": Dataset(
+        name="kuairand-sample",
+        item_feature="video_id",
+        action_feature="action_weights",
+        num_actions=256,
+        task_names=KUAIRAND_TASKS,
+        contextual_tables={"user_id": None},
+        num_items=None,
+        min_item_count=2,
+        hidden_size=64,
+        num_layers=2,
+        num_heads=4,
+        scaling_seqlen=64,
+    ),
+    "ml-100k": Dataset(
+        name="ml-100k",
+        item_feature="movie_id",
+        action_feature="rating",
+        num_actions=11,
+        task_names=["at_least_4_stars"],
+        contextual_tables={"sex": 3, "age_group": 8, "occupation": 22},
+        num_items=1683,
+        min_item_count=1,
+        hidden_size=64,
+        num_layers=2,
+        num_heads=4,
+        scaling_seqlen=64,
+    ),
+}
+
+
+def build_vocabularies(dataset: Dataset, users: list[User]) -> dict[str, Vocabulary]:
+    """Only what `users`, the training part, holds gets a row of its own. Named by table."""
+    vocabularies = {
+        feature: Vocabulary.with_oov(u.contextual[feature] for u in users)
+        for feature, rows in dataset.contextual_tables.items()
+        if rows is None
+    }
+    if dataset.num_items is None:
+        ids, counts = np.unique(np.concatenate([u.items for u in users]), return_counts=True)
+        often = ids[counts >= dataset.min_item_count]
+        vocabularies[dataset.item_feature] = Vocabulary.with_oov(often.tolist())
+    return vocabularies
+
+
+def build_config(dataset: Dataset, vocabularies: dict[str, Vocabulary]) -> ModelConfig:
+    def table(feature: str, num_rows: int | None) -> TableConfig:
+        if feature not in vocabularies:
+            assert num_rows is not None
+            return TableConfig(feature, num_rows, [feature])
+        vocabulary = vocabularies[feature]
+        file = f"{feature}.vocabulary"
+        return TableConfig(feature, vocabulary.num_rows, [feature], file, vocabulary.oov_row)
+
+    size, heads = dataset.hidden_size, dataset.num_heads
+    return ModelConfig(
+        hidden_size=size,
+        num_layers=dataset.num_layers,
+        num_attention_heads=heads,
+        kv_channels=size // heads,
+        scaling_seqlen=dataset.scaling_seqlen,
+        max_history_tokens=dataset.max_history_tokens,
+        max_num_candidates=dataset.max_num_candidates,
+        num_position_buckets=dataset.num_position_buckets,
+        item_feature=dataset.item_feature,
+        action_feature=dataset.action_feature,
+        contextual_features=list(dataset.contextual_tables),
+        embedding_tables=[
+            *(table(f, rows) for f, rows in dataset.contextual_tables.items()),
+            table(dataset.item_feature, dataset.num_items),
+            table(dataset.action_feature, dataset.num_actions),
+        ],
+        prediction_head_arch=[size, len(dataset.task_names)],
+        task_names=dataset.task_names,
+    )
