@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +94,7 @@ def load_kuairand(logs: list[Path], user_features: Path | None) -> Dataset:
         frames.append(frame.drop(columns=flags))
     users = None
     if user_features is not None:
-        kinds = {c: "str" for c in KUAIRAND_CATEGORIES}
+        kinds = dict.fromkeys(KUAIRAND_CATEGORIES, "str")
         users = number_categories(pd.read_csv(user_features, dtype=kinds), KUAIRAND_CATEGORIES)
     return Dataset(
         logs=frames,
@@ -211,10 +210,9 @@ def batch_rows(days: pd.DataFrame, data: Dataset) -> pd.DataFrame:
     """One row an interval: the time of its last interaction and where it ends in the day's row."""
     keys = ["user_id"] if data.day is None else ["user_id", data.day]
     ends = [bounds[1:] for bounds in days["interval_indptr"]]
-    last = [
-        [times[e - 1] for e in row] for times, row in zip(days[data.time], ends, strict=True)
-    ]
-    batches = days[keys].assign(interval_end_ts=last, interval_indptr=ends)
+    last = [[times[e - 1] for e in row] for times, row in zip(days[data.time], ends, strict=True)]
+    batches = days[keys].copy()
+    batches["interval_end_ts"], batches["interval_indptr"] = last, ends
     return batches.explode(["interval_end_ts", "interval_indptr"])
 
 
@@ -223,7 +221,7 @@ def replaced(path: Path) -> Iterator[Path]:
     """A path to write to that takes the place of `path` once the block ended well."""
     aside = path.with_name(path.name + ".tmp")
     yield aside
-    os.replace(aside, path)
+    aside.replace(path)
 
 
 def write(rows: pd.DataFrame, path: Path) -> None:
@@ -248,8 +246,8 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     datasets = ["kuairand", *KUAIRAND_LOGS, "ml-1m", "ml-20m"]
     parser.add_argument("--dataset", required=True, choices=datasets)
-    parser.add_argument("--data-dir", type=Path, default=Path("."))
-    parser.add_argument("--out-dir", type=Path, default=Path("."))
+    parser.add_argument("--data-dir", type=Path, default=Path())
+    parser.add_argument("--out-dir", type=Path, default=Path())
     parser.add_argument("--log", type=Path, action="append", help="kuairand: a log, repeatable")
     parser.add_argument("--user-features", type=Path, help="kuairand: the user feature file")
     parser.add_argument("--training", action="store_true", help="write processed_seqs.csv only")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model folder: config.json, model.safetensors and vocabularies. Tables are bf16, the rest f32."""
+"""A model folder: config.json, model.safetensors, vocabularies. Tables bf16, the rest f32."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def load_model(folder: Path) -> HstuRanking:
     model = HstuRanking(ModelConfig.load(folder))
     tensors = load_file(folder / "model.safetensors")
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-    return model.eval()
+    model.eval()
+    return model
 
 
 def load_vocabularies(config: ModelConfig, folder: Path) -> dict[str, Vocabulary]:

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class TableConfig:
-    """An embedding table. vocabulary: a file of the folder, raw id a line; oov_row: ids not in it."""
+    """vocabulary: a file of the folder, a raw id a line; oov_row: the row of ids not in it."""
 
     name: str
     num_embeddings: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between datasets: columns, tasks, ids, and the size of the model and its training."""
+"""What differs between datasets: columns, tasks, ids, the size of model and training."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ class Training:
 
 @dataclass(frozen=True)
 class Dataset:
-    """min_item_count: items that training saw less often share the oov row. None: ids are rows."""
+    """min_item_count: items that training saw less often share the oov row of the vocabulary.
+
+    num_items: None, or the served model takes item ids below it as rows, without a vocabulary.
+    shareable: requests made of the data may be passed on. about and limits: for the model card.
+    """
 
     name: str
     item_feature: str
@@ -55,9 +59,12 @@ class Dataset:
     num_layers: int
     num_heads: int
     scaling_seqlen: int
+    shareable: bool
+    about: str
+    limits: str
     max_history_tokens: int = 2048
     max_num_candidates: int = 8
-    num_position_buckets: int = 1024
+    num_position_buckets: int = 128
     training: Training = field(default_factory=Training)
 
     def labels(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -81,6 +88,23 @@ DATASETS = {
         num_layers=2,
         num_heads=4,
         scaling_seqlen=64,
+        shareable=True,
+        about=(
+            "41,828 real interactions of 664 users with 9,359 videos, 2022-04-08 to 2022-04-21, a "
+            'sample of KuaiRand-27K (Gao et al., "KuaiRand: An Unbiased Sequential Recommendation '
+            'Dataset with Randomly Exposed Videos", CIKM 2022, doi 10.1145/3511808.3557624), '
+            "licence CC BY-SA 4.0. The subset is the one that Alessandro Soccol published "
+            "(predict_explicit_negative_feedback_kuairand). This model, requests.jsonl and "
+            "expected.jsonl are made from it and carry the same attribution and licence."
+        ),
+        limits=(
+            "The sample holds only interactions that were liked or hated, popular videos and "
+            "active users among the liked ones. So like and hate are nearly complementary, and "
+            "an unknown or rare video is likely a hated one: their AUCs say more about how the "
+            "sample was drawn than about taste. Follow, comment, forward and profile enter have "
+            "few positives; differences of some hundredths there are noise. There are no user "
+            "features but the id, and users that training did not see share one row."
+        ),
     ),
     "ml-100k": Dataset(
         name="ml-100k",
@@ -95,6 +119,19 @@ DATASETS = {
         num_layers=2,
         num_heads=4,
         scaling_seqlen=64,
+        shareable=False,
+        about=(
+            'MovieLens-100K (F. Maxwell Harper and Joseph A. Konstan, "The MovieLens Datasets: '
+            'History and Context", ACM TiiS 5(4), 2015, doi 10.1145/2827872): 100,000 ratings of '
+            "943 users for 1,682 movies. Its licence does not allow the data to be passed on, so "
+            "neither they nor requests made of them are here; docs/training.md tells how to get "
+            "them. Movie ids are table rows as they are."
+        ),
+        limits=(
+            "Ratings of 1997 and 1998, entered in bursts: a user's time stamps say when movies "
+            "were rated, not when they were seen, and a user's candidates were all rated by that "
+            "user. Movies that training saw rarely share one embedding."
+        ),
     ),
 }
 
@@ -106,10 +143,9 @@ def build_vocabularies(dataset: Dataset, users: list[User]) -> dict[str, Vocabul
         for feature, rows in dataset.contextual_tables.items()
         if rows is None
     }
-    if dataset.num_items is None:
-        ids, counts = np.unique(np.concatenate([u.items for u in users]), return_counts=True)
-        often = ids[counts >= dataset.min_item_count]
-        vocabularies[dataset.item_feature] = Vocabulary.with_oov(often.tolist())
+    ids, counts = np.unique(np.concatenate([u.items for u in users]), return_counts=True)
+    often = ids[counts >= dataset.min_item_count]
+    vocabularies[dataset.item_feature] = Vocabulary.with_oov(often.tolist())
     return vocabularies
 
 

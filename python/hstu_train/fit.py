@@ -35,7 +35,9 @@ def sample_examples(users: list[User], dataset: Dataset, rng: np.random.Generato
     return examples
 
 
-def forget_some(batch: Batch, collator: Collator, training: Training, rng: torch.Generator) -> Batch:
+def forget_some(
+    batch: Batch, collator: Collator, training: Training, rng: torch.Generator
+) -> Batch:
     """Sends a share of the ids to the oov rows, so that these learn what an unknown id is like."""
 
     def forget(feature: str, rows: Tensor, rate: float) -> Tensor:
@@ -52,9 +54,7 @@ def forget_some(batch: Batch, collator: Collator, training: Training, rng: torch
     return batch
 
 
-def loss_of(
-    model: HstuRanking, batch: Batch, examples: list[Example], dataset: Dataset
-) -> Tensor:
+def loss_of(model: HstuRanking, batch: Batch, examples: list[Example], dataset: Dataset) -> Tensor:
     """Mean over all predictions: candidates, and the history's items in their places."""
     output = model(batch)
     labels, real = pad_labels([dataset.labels(e.actions) for e in examples])

@@ -10,6 +10,7 @@ H heads, D kv_channels, T tasks.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -38,8 +39,10 @@ class Batch:
 
 @dataclass
 class Output:
-    """candidate_logits [B, M, T]; item_logits [B, I, T] of the history's own item tokens, each as if
-    it were the only candidate after the items before it (None where the model gives no such thing).
+    """candidate_logits [B, M, T]; item_logits [B, I, T] of the history's own item tokens.
+
+    Each of these is scored as if it were the only candidate after the items before it; None where
+    the model gives no such thing.
     """
 
     candidate_logits: Tensor
@@ -121,7 +124,9 @@ def pool(x: Tensor, rows: Rows, stage: StageConfig) -> tuple[Tensor, Rows]:
     """Mean over windows of the history x [B, N, C]; only windows that are full count."""
     window, stride = stage.aggregation_window, stage.aggregation_stride
     if window is None or stride is None:
-        raise ValueError("every stage but the first needs aggregation_window and aggregation_stride")
+        raise ValueError(
+            "every stage but the first needs aggregation_window and aggregation_stride"
+        )
     short = max(0, window - x.shape[1])
     pooled = F.pad(x, (0, 0, 0, short)).unfold(1, window, stride).mean(dim=-1)
     full = torch.div(rows.num_history - window, stride, rounding_mode="floor") + 1
@@ -141,8 +146,7 @@ class HstuRanking(nn.Module):
         self.layers = nn.ModuleList(HstuLayer(config, dropout) for _ in range(config.num_layers))
         sizes = [size, *config.prediction_head_arch]
         self.head = nn.ModuleList(
-            nn.Linear(a, b, bias=config.prediction_head_bias)
-            for a, b in zip(sizes, sizes[1:], strict=False)
+            nn.Linear(a, b, bias=config.prediction_head_bias) for a, b in itertools.pairwise(sizes)
         )
         self.reset_parameters()
 

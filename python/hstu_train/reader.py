@@ -58,7 +58,10 @@ def read_users(
             raise ValueError(f"{path} lacks the columns {', '.join(missing)}")
         for row in reader:
             try:
-                items, actions = parse_sequence(row[item_column]), parse_sequence(row[action_column])
+                items, actions = (
+                    parse_sequence(row[item_column]),
+                    parse_sequence(row[action_column]),
+                )
                 contextual = {c: int(row[c]) for c in contextual_columns}
                 user_id = int(row["user_id"])
             except (TypeError, ValueError) as error:

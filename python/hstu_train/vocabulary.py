@@ -36,7 +36,9 @@ class Vocabulary:
                 for i in raw.tolist()
             ]
         except KeyError as missing:
-            raise ValueError(f"id {missing} is not in the vocabulary, which has no oov_row") from None
+            raise ValueError(
+                f"id {missing} is not in the vocabulary, which has no oov_row"
+            ) from None
         return np.array(rows, dtype=np.int64)
 
     @classmethod
