@@ -41,9 +41,10 @@ def model_card(
         f"action: whether the user's newest known one was.\n\n{table(evaluation)}\n"
         f"{verdict(evaluation)}",
         f"## Limits\n\n{dataset.limits}",
-        f"## Making it again\n\n```\n{command}\n```\n\nAdamW, {training.epochs} epochs, learning "
-        f"rate {training.learning_rate}, weight decay {training.weight_decay}, dropout "
-        f"{training.dropout}. The same seed, torch version and kind of CPU give the same bytes.",
+        f"## Making it again\n\n```\n{dataset.prepare}\n{command}\n```\n\n"
+        f"AdamW, learning rate {training.learning_rate}, weight decay {training.weight_decay}, "
+        f"dropout {training.dropout}. The same seed, torch version and kind of CPU give the same "
+        f"bytes.",
     ]
     return "\n\n".join(paragraphs) + "\n"
 

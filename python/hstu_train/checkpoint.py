@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from hstu_train.config import ModelConfig
 from hstu_train.model import HstuRanking
@@ -23,7 +23,8 @@ def save_model(model: HstuRanking, vocabularies: dict[str, Vocabulary], folder: 
         name: tensor.detach().to(torch.bfloat16 if name.startswith("embedding.") else torch.float32)
         for name, tensor in model.state_dict().items()
     }
-    save_file(tensors, folder / "model.safetensors")
+    # Not save_file: it makes a file that only its owner can read.
+    (folder / "model.safetensors").write_bytes(save(tensors))
     (folder / "config.json").write_text(model.config.to_json())
 
 

@@ -29,8 +29,9 @@ class StageConfig:
     aggregation_stride: int | None = None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ModelConfig:
+    architecture: str = "hstu_ranking"
     hidden_size: int
     num_layers: int
     num_attention_heads: int
@@ -44,7 +45,6 @@ class ModelConfig:
     contextual_features: list[str]
     embedding_tables: list[TableConfig]
     prediction_head_arch: list[int]
-    architecture: str = "hstu_ranking"
     layernorm_epsilon: float = 1e-5
     residual: bool = True
     attention: str = "silu"

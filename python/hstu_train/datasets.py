@@ -28,12 +28,12 @@ KUAIRAND_TASKS = [
 class Training:
     """How long and how hard. Item logits are the history's own items, each scored in its place."""
 
-    epochs: int = 30
+    steps: int = 2000
     learning_rate: float = 2e-3
     weight_decay: float = 0.05
-    dropout: float = 0.2
+    dropout: float = 0.3
     warmup_steps: int = 50
-    batch_items: int = 2048
+    batch_items: int = 512
     item_oov_rate: float = 0.02
     user_oov_rate: float = 0.2
     history_loss_weight: float = 1.0
@@ -44,7 +44,8 @@ class Dataset:
     """min_item_count: items that training saw less often share the oov row of the vocabulary.
 
     num_items: None, or the served model takes item ids below it as rows, without a vocabulary.
-    shareable: requests made of the data may be passed on. about and limits: for the model card.
+    prepare: the command that makes PROCESSED. shareable: requests made of the data may be passed
+    on. about and limits: for the model card.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Dataset:
     num_layers: int
     num_heads: int
     scaling_seqlen: int
+    prepare: str
     shareable: bool
     about: str
     limits: str
@@ -88,6 +90,10 @@ DATASETS = {
         num_layers=2,
         num_heads=4,
         scaling_seqlen=64,
+        prepare=(
+            "hstu preprocess --dataset kuairand --training --out-dir PROCESSED \\\n"
+            "    --log data/log_standard_4_08_to_4_21_sample.csv"
+        ),
         shareable=True,
         about=(
             "41,828 real interactions of 664 users with 9,359 videos, 2022-04-08 to 2022-04-21, a "
@@ -119,6 +125,10 @@ DATASETS = {
         num_layers=2,
         num_heads=4,
         scaling_seqlen=64,
+        prepare=(
+            "python -m hstu_train.movielens100k --recbole WHEEL --out ml-1m\n"
+            "hstu preprocess --dataset ml-1m --data-dir ml-1m --training --out-dir PROCESSED"
+        ),
         shareable=False,
         about=(
             'MovieLens-100K (F. Maxwell Harper and Joseph A. Konstan, "The MovieLens Datasets: '

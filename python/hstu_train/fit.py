@@ -67,8 +67,9 @@ def loss_of(model: HstuRanking, batch: Batch, examples: list[Example], dataset: 
     return loss + weight * past
 
 
-def learning_rate_factor(step: int, warmup: int, total: int) -> float:
+def learning_rate_factor(step: int, training: Training) -> float:
     """Linear warm-up, then a half cosine down to zero."""
+    warmup, total = training.warmup_steps, training.steps
     if step < warmup:
         return (step + 1) / warmup
     return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total - warmup)))
@@ -91,25 +92,22 @@ def fit(
     users: list[User],
     dataset: Dataset,
     seed: int,
-    max_steps: int | None,
     report: Callable[[int, int, float], None],
 ) -> None:
     """Trains in place; report(epoch, step, mean loss) is called after every epoch."""
     training = dataset.training
     rng, torch_rng = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     users = [u for u in users if len(u) > 0]
-    total = training.epochs * len(list(by_length(_whole(users, dataset), training.batch_items)))
-    total = min(total, max_steps or total)
     optimizer = optimizer_of(model, training)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: learning_rate_factor(step, training.warmup_steps, total)
+        optimizer, lambda step: learning_rate_factor(step, training)
     )
     model.train()
     step, epoch = 0, 0
-    while step < total:
+    while step < training.steps:
         groups = list(by_length(sample_examples(users, dataset, rng), training.batch_items))
         losses = []
-        for i in rng.permutation(len(groups))[: total - step]:
+        for i in rng.permutation(len(groups))[: training.steps - step]:
             batch = forget_some(collator(groups[i]), collator, training, torch_rng)
             optimizer.zero_grad()
             loss = loss_of(model, batch, groups[i], dataset)
@@ -122,11 +120,6 @@ def fit(
         epoch += 1
         report(epoch, step, float(np.mean(losses)))
     model.eval()
-
-
-def _whole(users: list[User], dataset: Dataset) -> list[Example]:
-    n = dataset.max_num_candidates
-    return [example_at(u, max(0, len(u) - n), n) for u in users]
 
 
 def predict(

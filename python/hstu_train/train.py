@@ -32,21 +32,21 @@ def report(epoch: int, step: int, loss: float) -> None:
 
 
 def train(
-    dataset: Dataset, users: list[User], seed: int, max_steps: int | None
+    dataset: Dataset, users: list[User], seed: int
 ) -> tuple[HstuRanking, dict[str, Vocabulary]]:
     """Trains on `users` as they are: what must not be seen has been cut off before."""
     vocabularies = build_vocabularies(dataset, users)
     config = build_config(dataset, vocabularies)
     model = HstuRanking(config, dataset.training.dropout)
-    fit(model, Collator(config, vocabularies), users, dataset, seed, max_steps, report)
+    fit(model, Collator(config, vocabularies), users, dataset, seed, report)
     return model, vocabularies
 
 
-def validate(dataset: Dataset, users: list[User], seed: int, max_steps: int | None) -> Evaluation:
+def validate(dataset: Dataset, users: list[User], seed: int) -> Evaluation:
     """As if the interactions of the test had not happened yet: nothing of them is looked at."""
     earlier = trainable(users, dataset.max_num_candidates)
     known = trainable(earlier, dataset.max_num_candidates)
-    model, vocabularies = train(dataset, known, seed, max_steps)
+    model, vocabularies = train(dataset, known, seed)
     return evaluate(model, Collator(model.config, vocabularies), dataset, earlier, all_users=True)
 
 
@@ -60,16 +60,16 @@ def command_line(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> None:
     dataset = DATASETS[args.dataset]
-    if args.epochs:
-        dataset = replace(dataset, training=replace(dataset.training, epochs=args.epochs))
+    if args.steps:
+        dataset = replace(dataset, training=replace(dataset.training, steps=args.steps))
     make_deterministic(args.seed, args.threads)
     contextual = list(dataset.contextual_tables)
     users = list(read_users(args.data, dataset.item_feature, dataset.action_feature, contextual))
     if args.validate:
-        print(table(validate(dataset, users, args.seed, args.steps)), end="")
+        print(table(validate(dataset, users, args.seed)), end="")
         return
     known = trainable(users, dataset.max_num_candidates)
-    trained, training_ids = train(dataset, known, args.seed, args.steps)
+    trained, training_ids = train(dataset, known, args.seed)
     model, vocabularies = served_form(trained, dataset, training_ids)
     save_model(model, vocabularies, args.out)
     stored = load_model(args.out)  # what the engine will read: tables rounded to bf16
@@ -91,8 +91,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder of processed_seqs.csv")
     parser.add_argument("--out", type=Path, help="the model folder to write")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--epochs", type=int, help="instead of the dataset's own number")
-    parser.add_argument("--steps", type=int, help="stop after so many steps, for a quick try")
+    parser.add_argument("--steps", type=int, help="instead of the dataset's own number")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
         "--validate",
