@@ -51,7 +51,7 @@ def read_users(
         path = path / FILE_NAME
     csv.field_size_limit(sys.maxsize)
     with path.open(newline="") as file:
-        reader = csv.DictReader(file)
+        reader = csv.DictReader(file, restval="")
         needed = {"user_id", item_column, action_column, *contextual_columns}
         missing = sorted(needed - set(reader.fieldnames or []))
         if missing:
