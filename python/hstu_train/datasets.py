@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +144,26 @@ DATASETS = {
         ),
     ),
 }
+
+OWN_DATA = "Your own, as `hstu preprocess --training` wrote it to PROCESSED."
+
+# The same columns and sizes for data that is not shipped.
+DATASETS["kuairand"] = replace(
+    DATASETS["kuairand-sample"],
+    name="kuairand",
+    prepare="hstu preprocess --dataset kuairand --training --out-dir PROCESSED --log LOG",
+    shareable=False,
+    about=OWN_DATA,
+    limits="Not known: sizes and steps are those of a small sample.",
+)
+DATASETS["ml-1m"] = replace(
+    DATASETS["ml-100k"],
+    name="ml-1m",
+    prepare="hstu preprocess --dataset ml-1m --training --out-dir PROCESSED --data-dir FOLDER",
+    num_items=None,
+    about=OWN_DATA,
+    limits="Not known: sizes and steps are those of MovieLens-100K.",
+)
 
 
 def build_vocabularies(dataset: Dataset, users: list[User]) -> dict[str, Vocabulary]:

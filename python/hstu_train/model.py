@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HSTU ranking model in torch, for padded batches.
 
-The arithmetic is that of the engine: docs/model-format.md names every tensor, and the tests
-compare the logits with the golden cases. Dropout is the only addition, and only in training.
+The arithmetic is that of the engine, the parameters have the names of the file's tensors, and the
+tests compare the logits with the golden cases. Dropout is the only addition, and only in training.
 
 Shapes: B users, N history tokens (padded), M candidates (padded), R = N + M rows, C hidden_size,
 H heads, D kv_channels, T tasks.
