@@ -6,13 +6,12 @@
 #include <cstdint>
 
 #include "base/cpu.h"
+#include "kernels/attention_kind.h"
 #include "kernels/attention_mask.h"
 #include "kernels/kv_blocks.h"
 #include "tensor/view.h"
 
 namespace hstu {
-
-enum class AttentionKind { kSilu, kSoftmax };
 
 // Rows that one call computes at most.
 inline constexpr int64_t kQueryBlock = 48;

@@ -30,6 +30,7 @@ class TestMatrix {
     }
   }
   TestMatrix(TestMatrix&&) = default;
+  TestMatrix& operator=(TestMatrix&&) = default;
 
   Matrix view() const { return view_; }
   const float* data() const { return values_.data(); }

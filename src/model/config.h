@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "hstu/hstu.hpp"
+#include "kernels/attention_kind.h"
 
 namespace hstu {
-
-enum class AttentionKind { kSilu, kSoftmax };
 
 struct EmbeddingTable {
   std::string name;

@@ -1,0 +1,92 @@
+#include "kernels/embed_tokens.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/embed_tokens.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+//
+#include <hwy/highway.h>
+
+#include "kernels/dispatch.h"
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hstu {
+namespace HWY_NAMESPACE {
+
+// One row of a table, by vectors.
+struct TableRow {
+  const std::byte* data;
+  DType dtype;
+
+  HWY_INLINE Floats Load(int64_t column) const {
+    const FloatTag d;
+    if (dtype == DType::kF32) {
+      return hn::LoadU(d, reinterpret_cast<const float*>(data) + column);
+    }
+    const auto* halves = reinterpret_cast<const uint16_t*>(data) + column;
+    const hn::Rebind<uint16_t, FloatTag> d16;
+    const hn::RebindToUnsigned<FloatTag> d32;
+    const auto bits = hn::LoadU(d16, halves);
+    if (dtype == DType::kBF16) {
+      return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+    }
+    const hn::Rebind<hwy::float16_t, FloatTag> f16;
+    return hn::PromoteTo(d, hn::BitCast(f16, bits));
+  }
+  HWY_INLINE float At(int64_t column) const {
+    return LoadFloat(dtype, data + column * static_cast<int64_t>(SizeOf(dtype)));
+  }
+};
+
+HWY_INLINE TableRow RowOf(const RowTable& table, int64_t row, int64_t columns) {
+  return {table.data + row * columns * static_cast<int64_t>(SizeOf(table.dtype)), table.dtype};
+}
+
+HWY_INLINE TableRow TokenRow(const EmbedTokensArgs& args, int64_t token, int64_t history) {
+  const int64_t columns = args.out.cols;
+  if (token >= history) return RowOf(args.item_table, args.candidates[token - history], columns);
+  if (token < args.num_context) {
+    return RowOf(args.contextual_tables[token], args.contextual[token], columns);
+  }
+  const int64_t index = token - args.num_context;
+  if (args.action_table.data == nullptr) return RowOf(args.item_table, args.items[index], columns);
+  return index % 2 == 0 ? RowOf(args.item_table, args.items[index / 2], columns)
+                        : RowOf(args.action_table, args.actions[index / 2], columns);
+}
+
+void EmbedTokens(const EmbedTokensArgs& args) {
+  const FloatTag d;
+  const int64_t columns = args.out.cols;
+  const int64_t history = args.HistoryTokens();
+  const int64_t last_position = std::min(history, args.num_positions - 1);
+  for (int64_t i = 0; i < args.out.rows; ++i) {
+    const int64_t token = args.first_token + i;
+    const TableRow row = TokenRow(args, token, history);
+    const TableRow position = RowOf(args.position_table, std::min(token, last_position), columns);
+    float* out = args.out.Row(i);
+    int64_t column = 0;
+    for (; column + kLanes <= columns; column += kLanes) {
+      const Floats scaled = hn::Mul(row.Load(column), hn::Set(d, args.scale));
+      hn::StoreU(hn::Add(scaled, position.Load(column)), d, out + column);
+    }
+    for (; column < columns; ++column) {
+      out[column] = row.At(column) * args.scale + position.At(column);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hstu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hstu {
+
+HWY_EXPORT(EmbedTokens);
+
+EmbedTokensFn* EmbedTokensFor(Isa isa) { return HSTU_DISPATCH(EmbedTokens, isa); }
+
+}  // namespace hstu
+#endif  // HWY_ONCE
