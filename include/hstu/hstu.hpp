@@ -106,6 +106,15 @@ struct EngineOptions {
   int page_size = 32;                // tokens; the unit of truncation
 };
 
+// What an engine holds and has done so far.
+struct EngineStats {
+  std::int64_t arena_bytes = 0;   // of all steps together, known before the first
+  std::int64_t weight_bytes = 0;  // dense weights as they are held; tables stay mapped
+  std::int64_t steps = 0;
+  std::int64_t tokens = 0;            // computed, history and candidates
+  std::int64_t step_allocations = 0;  // on the heap during steps; 0 where nothing counts them
+};
+
 class Engine {
  public:
   // Loads a model folder (config.json, model.safetensors). Embedding tables stay mapped.
@@ -119,10 +128,10 @@ class Engine {
   // answer is the same bits whatever else is in the batch. Safe to call from many threads.
   std::vector<Answer> Rank(std::span<const Request> requests);
 
-  class Impl;
-  Impl& impl() { return *impl_; }
+  EngineStats stats() const;
 
  private:
+  class Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

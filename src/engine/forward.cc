@@ -1,0 +1,312 @@
+#include "engine/forward.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/gemm.h"
+#include "kernels/reshape_and_cache.h"
+
+namespace hstu {
+namespace {
+
+// Parts of the rows of uvqk.
+constexpr int64_t kU = 0;
+constexpr int64_t kV = 1;
+constexpr int64_t kQ = 2;
+constexpr int64_t kK = 3;
+
+// Tasks that share columns, a thread: some more than threads, for balance.
+constexpr int64_t kColumnTasksPerThread = 4;
+
+// Rows a task so that tasks are as equal as blocks of at most kRowBlock allow.
+int64_t BalancedBlock(int64_t rows, int64_t threads) {
+  const int64_t rounds = std::max<int64_t>(1, CeilDiv(rows, kRowBlock * threads));
+  return std::clamp<int64_t>(RoundUp(CeilDiv(rows, rounds * threads), 12), 12, kRowBlock);
+}
+
+}  // namespace
+
+Forward::Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
+                 ThreadPool* pool, Workspace* workspace)
+    : model_(model),
+      config_(model.config()),
+      operators_(operators),
+      last_layer_all_rows_(last_layer_all_rows),
+      pool_(*pool),
+      workspace_(*workspace) {}
+
+void Forward::Run() {
+  history_rows_ = 0;
+  rows_ = 0;
+  for (const Piece& piece : workspace_.pieces) {
+    history_rows_ += piece.history_count;
+    rows_ += piece.history_count + piece.candidate_count;
+  }
+  ListAttentionBlocks();
+  Embed();
+  RunLayers();
+  Head();
+}
+
+Forward::Rows Forward::OutputRows(int64_t layer) const {
+  if (OnlyKeysAndValues(layer)) return {history_rows_, rows_ - history_rows_};
+  return {0, rows_};
+}
+
+// Of history in the last layer nothing else is asked for.
+bool Forward::OnlyKeysAndValues(int64_t layer) const {
+  return layer + 1 == config_.num_layers && !last_layer_all_rows_;
+}
+
+Matrix Forward::X(Rows rows) const {
+  const int64_t width = config_.hidden_size;
+  return {workspace_.x + rows.begin * width, rows.count, width, width};
+}
+
+Matrix Forward::Uvqk(Rows rows) const {
+  const int64_t width = 4 * config_.attention_width();
+  return {workspace_.uvqk + rows.begin * width, rows.count, width, width};
+}
+
+Matrix Forward::Part(int64_t part, Rows rows) const {
+  return Uvqk(rows).Cols(part * config_.attention_width(), config_.attention_width());
+}
+
+float* Forward::Scratch(int thread) const {
+  return workspace_.thread_scratch + thread * workspace_.thread_scratch_floats;
+}
+
+void Forward::ListAttentionBlocks() {
+  workspace_.history_blocks.clear();
+  workspace_.candidate_blocks.clear();
+  const auto add = [](const Piece& piece, int64_t row, int64_t position, int64_t count,
+                      std::vector<AttentionBlock>* blocks) {
+    for (int64_t i = 0; i < count; i += kQueryBlock) {
+      blocks->push_back({&piece, row + i, position + i, std::min(kQueryBlock, count - i)});
+    }
+  };
+  for (const Piece& piece : workspace_.pieces) {
+    add(piece, piece.history_row, piece.history_first, piece.history_count,
+        &workspace_.history_blocks);
+    add(piece, piece.candidate_row, piece.mask.history_end, piece.candidate_count,
+        &workspace_.candidate_blocks);
+  }
+  // The longest first, so that threads end together.
+  const auto longer = [](const AttentionBlock& a, const AttentionBlock& b) {
+    return a.position > b.position;
+  };
+  std::sort(workspace_.history_blocks.begin(), workspace_.history_blocks.end(), longer);
+  std::sort(workspace_.candidate_blocks.begin(), workspace_.candidate_blocks.end(), longer);
+}
+
+void Forward::Embed() {
+  constexpr int64_t kEmbedRows = 64;
+  const auto embed = [&](const Piece& piece, Rows rows, int64_t first_token) {
+    operators_.embed_tokens(
+        {model_.contextual_tables(), piece.user->contextual.data(), piece.num_context,
+         model_.item_table(), model_.action_table(), piece.user->items, piece.user->actions,
+         piece.user->candidates, model_.position_table(), config_.num_position_buckets,
+         std::sqrt(static_cast<float>(config_.hidden_size)), first_token, X(rows)});
+  };
+  pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int) {
+    const Piece& piece = workspace_.pieces[task];
+    for (int64_t i = 0; i < piece.history_count; i += kEmbedRows) {
+      const int64_t count = std::min(kEmbedRows, piece.history_count - i);
+      embed(piece, {piece.history_row + i, count}, piece.history_first + i);
+    }
+    embed(piece, {piece.candidate_row, piece.candidate_count},
+          piece.total_history + piece.candidate_first);
+  });
+}
+
+void Forward::RunLayers() {
+  for (int64_t layer = 0; layer < config_.num_layers; ++layer) {
+    RunBetween(layer);
+    Attend(layer);
+  }
+  RunBetween(config_.num_layers);
+}
+
+// The end of layer - 1 and the beginning of `layer`, where they exist: row by row, so without a
+// barrier between.
+void Forward::RunBetween(int64_t layer) {
+  if (rows_ < kFewRows * pool_.threads()) {
+    RunBetweenByColumns(layer);
+  } else {
+    RunBetweenByRows(layer);
+  }
+}
+
+void Forward::RunBetweenByRows(int64_t layer) {
+  const Rows out = layer > 0 ? OutputRows(layer - 1) : Rows{0, rows_};
+  const int64_t first = layer < config_.num_layers ? 0 : out.begin;
+  // History and candidates apart: the last layer computes different parts of them.
+  const int64_t history = std::max<int64_t>(0, history_rows_ - first);
+  const int64_t candidates = rows_ - first - history;
+  const int64_t block = BalancedBlock(rows_ - first, pool_.threads());
+  const int64_t history_tasks = CeilDiv(history, block);
+  pool_.Run(history_tasks + CeilDiv(candidates, block), [&](int64_t task, int thread) {
+    const bool is_history = task < history_tasks;
+    const int64_t offset = (is_history ? task : task - history_tasks) * block;
+    const Rows rows{first + (is_history ? 0 : history) + offset,
+                    std::min(block, (is_history ? history : candidates) - offset)};
+    float* scratch = Scratch(thread);
+    if (layer > 0) {
+      NormMulRows(layer - 1, rows);
+      ProjectOut(layer - 1, rows, 0, model_.layers()[layer - 1].proj.panels(), scratch);
+    }
+    if (layer == config_.num_layers) return;
+    const int64_t width = config_.hidden_size;
+    const Matrix normed{scratch, rows.count, width, width};
+    NormRows(layer, rows, normed);
+    ProjectIn(layer, rows, normed, scratch + kRowBlock * width);
+    if (is_history) CacheRows(layer, rows);
+  });
+}
+
+void Forward::RunBetweenByColumns(int64_t layer) {
+  const int64_t tasks = kColumnTasksPerThread * pool_.threads();
+  const auto by_panels = [&](int64_t panels, const auto& body) {
+    const int64_t count = CeilDiv(panels, tasks);
+    pool_.Run(CeilDiv(panels, count), [&](int64_t task, int thread) {
+      body(task * count, std::min(panels, (task + 1) * count), Scratch(thread));
+    });
+  };
+  if (layer > 0) {
+    const Rows out = OutputRows(layer - 1);
+    NormMulRows(layer - 1, out);
+    by_panels(model_.layers()[layer - 1].proj.panels(),
+              [&](int64_t begin, int64_t end, float* scratch) {
+                ProjectOut(layer - 1, out, begin, end, scratch);
+              });
+  }
+  if (layer == config_.num_layers) return;
+  const int64_t width = config_.hidden_size;
+  const Matrix normed{workspace_.normed, rows_, width, width};
+  const Rows history{0, history_rows_};
+  const Rows candidates{history_rows_, rows_ - history_rows_};
+  NormRows(layer, {0, rows_}, normed);
+  by_panels(model_.layers()[layer].uvqk.panels(), [&](int64_t begin, int64_t end, float* scratch) {
+    ProjectInPanels(layer, history, normed.Rows(0, history.count), begin, end, scratch);
+    ProjectInPanels(layer, candidates, normed.Rows(history.count, candidates.count), begin, end,
+                    scratch);
+  });
+  CacheRows(layer, history);
+}
+
+// U = layer_norm(attention) * U; the attention stands in Q's place.
+void Forward::NormMulRows(int64_t layer, Rows rows) const {
+  const LayerWeights& weights = model_.layers()[layer];
+  operators_.norm_mul({Part(kQ, rows), Part(kU, rows), weights.output_norm_weight.data(),
+                       weights.output_norm_bias.data(), config_.layernorm_epsilon, Part(kU, rows)});
+}
+
+void Forward::ProjectOut(int64_t layer, Rows rows, int64_t panel_begin, int64_t panel_end,
+                         float* scratch) const {
+  const ConstMatrix residual = config_.residual ? ConstMatrix(X(rows)) : ConstMatrix{};
+  operators_.linear_residual({Part(kU, rows), &model_.layers()[layer].proj, residual, X(rows),
+                              panel_begin, panel_end, scratch});
+}
+
+void Forward::NormRows(int64_t layer, Rows rows, Matrix out) const {
+  const LayerWeights& weights = model_.layers()[layer];
+  operators_.layer_norm({X(rows), weights.input_norm_weight.data(), weights.input_norm_bias.data(),
+                         config_.layernorm_epsilon, out});
+}
+
+void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, float* scratch) const {
+  ProjectInPanels(layer, rows, normed, 0, model_.layers()[layer].uvqk.panels(), scratch);
+}
+
+// Of history rows in the last layer only V and K, in the panels that hold them.
+void Forward::ProjectInPanels(int64_t layer, Rows rows, ConstMatrix normed, int64_t panel_begin,
+                              int64_t panel_end, float* scratch) const {
+  if (rows.count == 0) return;
+  const LayerWeights& weights = model_.layers()[layer];
+  const auto project = [&](int64_t begin, int64_t end) {
+    begin = std::max(begin, panel_begin);
+    end = std::min(end, panel_end);
+    if (begin >= end) return;
+    operators_.in_linear_silu(
+        {normed, &weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
+  };
+  if (rows.begin >= history_rows_ || !OnlyKeysAndValues(layer)) {
+    project(panel_begin, panel_end);
+    return;
+  }
+  const int64_t width = config_.attention_width();
+  const int64_t v_end = CeilDiv((kV + 1) * width, kPanelWidth);
+  project(kV * width / kPanelWidth, v_end);
+  project(std::max(v_end, kK * width / kPanelWidth), weights.uvqk.panels());
+}
+
+// K and V of history rows go to their pages.
+void Forward::CacheRows(int64_t layer, Rows rows) const {
+  const auto& pieces = workspace_.pieces;
+  auto piece = std::upper_bound(
+      pieces.begin(), pieces.end(), rows.begin,
+      [](int64_t row, const Piece& p) { return row < p.history_row + p.history_count; });
+  const int64_t end = rows.begin + rows.count;
+  for (; piece != pieces.end() && piece->history_row < end; ++piece) {
+    const int64_t begin = std::max(rows.begin, piece->history_row);
+    const Rows own{begin, std::min(end, piece->history_row + piece->history_count) - begin};
+    ReshapeAndCache({Part(kK, own), Part(kV, own),
+                     piece->history_first + begin - piece->history_row, workspace_.layout(),
+                     piece->kv.Layer(layer)});
+  }
+}
+
+void Forward::Attend(int64_t layer) {
+  const auto& candidates = workspace_.candidate_blocks;
+  const auto& history = workspace_.history_blocks;
+  const auto candidate_blocks = static_cast<int64_t>(candidates.size());
+  const int64_t blocks =
+      candidate_blocks + (OnlyKeysAndValues(layer) ? 0 : static_cast<int64_t>(history.size()));
+  const int64_t heads = config_.num_attention_heads;
+  pool_.Run(blocks * heads, [&](int64_t task, int thread) {
+    const int64_t index = task / heads;
+    const AttentionBlock& block =
+        index < candidate_blocks ? candidates[index] : history[index - candidate_blocks];
+    AttendBlock(layer, block, task % heads, Scratch(thread));
+  });
+}
+
+// The result takes Q's place, which nobody else reads.
+void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head,
+                          float* scratch) const {
+  const Piece& piece = *block.piece;
+  const int64_t dim = config_.kv_channels;
+  const Matrix q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
+  const Rows group{piece.candidate_row, piece.candidate_count};
+  operators_.hstu_attention({config_.attention, static_cast<float>(config_.scaling_seqlen),
+                             workspace_.layout(), piece.kv.Layer(layer), piece.mask, head,
+                             block.position, q, q, Part(kK, group).Cols(head * dim, dim),
+                             Part(kV, group).Cols(head * dim, dim), scratch});
+}
+
+void Forward::Head() {
+  const int64_t candidates = rows_ - history_rows_;
+  const int64_t tasks = CeilDiv(candidates, kRowBlock);
+  int64_t widest = config_.hidden_size;
+  for (const int64_t size : config_.prediction_head_arch) widest = std::max(widest, size);
+  pool_.Run(tasks, [&](int64_t task, int thread) {
+    const int64_t begin = task * kRowBlock;
+    const Rows rows{history_rows_ + begin, std::min(kRowBlock, candidates - begin)};
+    float* scratch = Scratch(thread);
+    float* buffers[] = {scratch, scratch + kRowBlock * widest};
+    Matrix x{buffers[0], rows.count, config_.hidden_size, config_.hidden_size};
+    operators_.l2_norm({X(rows), x});
+    const auto& head = model_.head();
+    for (size_t i = 0; i < head.size(); ++i) {
+      const bool last = i + 1 == head.size();
+      const int64_t width = head[i].weight.n();
+      float* to = last ? workspace_.logits + begin * width : buffers[(i + 1) % 2];
+      const Matrix out{to, rows.count, width, width};
+      operators_.linear(
+          {x, &head[i].weight, head[i].bias.data(), !last, out, scratch + 2 * kRowBlock * widest});
+      x = out;
+    }
+  });
+}
+
+}  // namespace hstu

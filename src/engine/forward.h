@@ -1,0 +1,69 @@
+// One step: pieces of sequences through all layers, and logits of their candidates.
+#ifndef HSTU_ENGINE_FORWARD_H_
+#define HSTU_ENGINE_FORWARD_H_
+
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "engine/workspace.h"
+#include "kernels/operators.h"
+#include "model/model.h"
+
+namespace hstu {
+
+class Forward {
+ public:
+  // `last_layer_all_rows`: compute rows of the last layer that no answer needs.
+  Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
+          ThreadPool* pool, Workspace* workspace);
+
+  // Computes workspace->pieces, whose rows are numbered. Leaves workspace->logits, row i of the
+  // step's candidates at [i, tasks]. Allocates nothing.
+  void Run();
+
+ private:
+  struct Rows {
+    int64_t begin;
+    int64_t count;
+  };
+
+  // Rows of the step that a layer's output is needed for.
+  Rows OutputRows(int64_t layer) const;
+  bool OnlyKeysAndValues(int64_t layer) const;
+
+  Matrix X(Rows rows) const;
+  Matrix Uvqk(Rows rows) const;  // [rows, 4HD]
+  Matrix Part(int64_t part, Rows rows) const;
+  float* Scratch(int thread) const;
+
+  void ListAttentionBlocks();
+  void Embed();
+  void RunLayers();
+  void RunBetween(int64_t layer);
+  void RunBetweenByRows(int64_t layer);
+  void RunBetweenByColumns(int64_t layer);
+  void NormMulRows(int64_t layer, Rows rows) const;
+  void ProjectOut(int64_t layer, Rows rows, int64_t panel_begin, int64_t panel_end,
+                  float* scratch) const;
+  void NormRows(int64_t layer, Rows rows, Matrix out) const;
+  void ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, float* scratch) const;
+  void ProjectInPanels(int64_t layer, Rows rows, ConstMatrix normed, int64_t panel_begin,
+                       int64_t panel_end, float* scratch) const;
+  void CacheRows(int64_t layer, Rows rows) const;
+  void Attend(int64_t layer);
+  void AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head, float* scratch) const;
+  void Head();
+
+  const Model& model_;
+  const ModelConfig& config_;
+  const Operators& operators_;
+  const bool last_layer_all_rows_;
+  ThreadPool& pool_;
+  Workspace& workspace_;
+  int64_t history_rows_ = 0;
+  int64_t rows_ = 0;
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_ENGINE_FORWARD_H_

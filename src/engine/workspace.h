@@ -1,0 +1,77 @@
+// All memory that steps use: sized once, from the model and the options.
+#ifndef HSTU_ENGINE_WORKSPACE_H_
+#define HSTU_ENGINE_WORKSPACE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/arena.h"
+#include "engine/piece.h"
+#include "hstu/hstu.hpp"
+#include "kernels/kv_blocks.h"
+#include "model/model.h"
+
+namespace hstu {
+
+// Up to kQueryBlock rows of one piece: the unit of attention's work, times heads.
+struct AttentionBlock {
+  const Piece* piece;
+  int64_t row;  // of the step
+  int64_t position;
+  int64_t count;
+};
+
+struct WorkspaceLimits {
+  int64_t tokens = 0;          // rows of a step
+  int64_t step_pages = 0;      // pages that the sequences of a step share
+  int64_t sequence_pages = 0;  // pages a layer of the one sequence that is computed in chunks
+  int64_t threads = 0;
+};
+
+// Rows that one task takes through a layer's linear operators at most.
+inline constexpr int64_t kRowBlock = 96;
+// Fewer rows a thread than this, and threads share columns instead of rows.
+inline constexpr int64_t kFewRows = 24;
+
+class Workspace {
+ public:
+  static WorkspaceLimits Limits(const ModelConfig& config, const EngineOptions& options,
+                                int threads);
+  static Result<Workspace> Make(const ModelConfig& config, const WorkspaceLimits& limits,
+                                int64_t page_tokens);
+
+  int64_t arena_bytes() const { return arena_.used(); }
+  const WorkspaceLimits& limits() const { return limits_; }
+  const KvPageLayout& layout() const { return layout_; }
+
+  // K and V of a sequence whose pages begin at `page` of those that a step's sequences share.
+  PieceKv StepKv(int64_t page, int64_t first_position) const;
+  // K and V of the sequence that is computed in chunks.
+  PieceKv SequenceKv(int64_t first_position) const;
+
+  float* x = nullptr;       // [tokens, C]
+  float* uvqk = nullptr;    // [tokens, 4HD]
+  float* normed = nullptr;  // [kFewRows * threads, C]
+  float* logits = nullptr;  // [tokens, tasks]
+  float* thread_scratch = nullptr;
+  int64_t thread_scratch_floats = 0;
+  std::vector<Piece> pieces;
+  std::vector<AttentionBlock> history_blocks;
+  std::vector<AttentionBlock> candidate_blocks;
+
+ private:
+  void Place(const ModelConfig& config, Arena* arena);
+
+  Arena arena_;
+  WorkspaceLimits limits_;
+  KvPageLayout layout_{};
+  float* step_keys_ = nullptr;
+  float* step_values_ = nullptr;
+  float* sequence_keys_ = nullptr;
+  float* sequence_values_ = nullptr;
+  std::vector<int32_t> identity_;  // page i lies at i
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_ENGINE_WORKSPACE_H_
