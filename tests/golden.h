@@ -1,0 +1,69 @@
+// The golden cases, as requests and expected logits.
+#ifndef HSTU_TESTS_GOLDEN_H_
+#define HSTU_TESTS_GOLDEN_H_
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "hstu/hstu.hpp"
+
+namespace hstu {
+
+struct GoldenCase {
+  std::string name;
+  std::string model;
+  std::vector<Request> requests;
+  std::vector<std::vector<float>> logits;  // a request's, [candidates, tasks]
+};
+
+inline Request RequestOf(const nlohmann::json& json) {
+  Request request;
+  request.user_id = json.at("user_id").get<std::string>();
+  for (const auto& [feature, id] : json.at("contextual").items()) {
+    request.contextual.emplace_back(feature, id.get<int64_t>());
+  }
+  request.items = json.at("history").at("items").get<std::vector<int64_t>>();
+  request.actions = json.at("history").value("actions", std::vector<int64_t>());
+  request.candidates = json.at("candidates").get<std::vector<int64_t>>();
+  return request;
+}
+
+inline GoldenCase LoadGolden(const std::string& name) {
+  const std::string folder = std::string(HSTU_GOLDEN_DIR) + "/" + name;
+  GoldenCase golden{name, folder + "/model", {}, {}};
+  std::ifstream requests(folder + "/requests.jsonl");
+  std::ifstream expected(folder + "/expected.jsonl");
+  std::string line;
+  while (std::getline(requests, line)) {
+    golden.requests.push_back(RequestOf(nlohmann::json::parse(line)));
+  }
+  while (std::getline(expected, line)) {
+    std::vector<float> logits;
+    const nlohmann::json answer = nlohmann::json::parse(line);
+    for (const auto& row : answer.at("logits")) {
+      for (const auto& value : row) logits.push_back(value.get<float>());
+    }
+    golden.logits.push_back(logits);
+  }
+  EXPECT_FALSE(golden.requests.empty()) << folder;
+  EXPECT_EQ(golden.requests.size(), golden.logits.size()) << folder;
+  return golden;
+}
+
+inline const std::vector<std::string>& GoldenNames() {
+  static const std::vector<std::string> names = {
+      "contextual_mask", "groups", "kuairand", "no_residual", "plain", "softmax", "window"};
+  return names;
+}
+
+inline std::string GoldenTestName(const testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+}  // namespace hstu
+
+#endif  // HSTU_TESTS_GOLDEN_H_
