@@ -44,6 +44,7 @@ void Report(benchmark::State& state, double flops, int repeats, const Body& body
     state.SetIterationTime(result.median_seconds);
     state.counters["of_peak"] = result.median_of_peak;
     state.counters["of_peak_p90"] = result.p90_of_peak;
+    state.counters["of_peak_cpu"] = result.processor_of_peak;
     state.counters["peak_gflops"] = result.peak_flops / 1e9;
     state.counters["samples"] = result.samples;
   }

@@ -1,7 +1,6 @@
 #include "bench/ratio.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "bench/fma_peak.h"
 
@@ -11,9 +10,10 @@ namespace {
 constexpr double kSteady = 0.88;  // of the largest burst
 
 struct Sample {
-  double seconds;
-  double slower_burst;
+  Elapsed elapsed;
+  double slower_burst;  // in wall time
   double faster_burst;
+  double processor_burst;
 };
 
 double Quantile(std::vector<double> values, double q) {
@@ -31,24 +31,29 @@ RatioResult MeasureRatio(ThreadPool* pool, Isa isa, double flops, int repeats,
   std::vector<Sample> samples;
   RatioResult result;
   for (int i = 0; i < repeats; ++i) {
-    const double before = FmaBurst(pool, isa);
-    const auto begin = std::chrono::steady_clock::now();
+    const FmaRate before = FmaBurst(pool, isa);
+    const Stopwatch stopwatch(pool->threads());
     body();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    const double after = FmaBurst(pool, isa);
-    samples.push_back({seconds.count(), std::min(before, after), std::max(before, after)});
+    const Elapsed elapsed = stopwatch.Read();
+    const FmaRate after = FmaBurst(pool, isa);
+    samples.push_back({elapsed, std::min(before.wall, after.wall),
+                       std::max(before.wall, after.wall),
+                       std::max(before.processor, after.processor)});
     result.peak_flops = std::max(result.peak_flops, samples.back().faster_burst);
   }
   std::vector<double> ratios;
   std::vector<double> seconds;
+  std::vector<double> processor_ratios;
   for (const Sample& sample : samples) {
+    processor_ratios.push_back(flops / sample.elapsed.processor / sample.processor_burst);
     if (sample.slower_burst < kSteady * result.peak_flops) continue;
-    ratios.push_back(flops / sample.seconds / sample.faster_burst);
-    seconds.push_back(sample.seconds);
+    ratios.push_back(flops / sample.elapsed.wall / sample.faster_burst);
+    seconds.push_back(sample.elapsed.wall);
   }
   result.samples = static_cast<int>(ratios.size());
   result.median_of_peak = Quantile(ratios, 0.5);
   result.p90_of_peak = Quantile(ratios, 0.9);
+  result.processor_of_peak = Quantile(processor_ratios, 0.5);
   result.median_seconds = Quantile(seconds, 0.5);
   return result;
 }

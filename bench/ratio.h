@@ -14,6 +14,7 @@ namespace hstu {
 struct RatioResult {
   double median_of_peak = 0.0;  // useful flops over the peak of the same moment
   double p90_of_peak = 0.0;
+  double processor_of_peak = 0.0;  // the same in processor time, of all samples
   double median_seconds = 0.0;
   double peak_flops = 0.0;  // the largest burst seen, flops per second
   int samples = 0;          // that counted: both bursts at least 0.88 of the largest

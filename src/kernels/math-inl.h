@@ -17,34 +17,53 @@ namespace HWY_NAMESPACE {
 constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2 = 0.693147181f;
 
-// 2^x with a relative error of 2e-7; exactly 0 below -126.5 (also at -infinity), infinite above
-// 127.5. The polynomial is the minimax one of degree 5 for 2^f on [-0.5, 0.5] (Remez; 7.5e-8).
+// Adding this to a small x rounds x to an integer, which then stands in the sum's lowest bits.
+constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
+
+// 2^f for f = kSign * g in [-0.5, 0.5], by the minimax polynomial of degree 5 (Remez; 7.5e-8).
+template <int kSign>
+HWY_INLINE Floats Exp2Fraction(Floats g) {
+  const FloatTag d;
+  Floats p = hn::Set(d, kSign * 1.327647198e-3f);
+  p = hn::MulAdd(p, g, hn::Set(d, 9.675541334e-3f));
+  p = hn::MulAdd(p, g, hn::Set(d, kSign * 5.550713274e-2f));
+  p = hn::MulAdd(p, g, hn::Set(d, 2.402211972e-1f));
+  p = hn::MulAdd(p, g, hn::Set(d, kSign * 6.931469671e-1f));
+  return hn::MulAdd(p, g, hn::Set(d, 1.000000072f));
+}
+
+// 2^x for x up to 127, with a relative error of 2e-7; exactly 0 below -126.5 (also at -infinity).
 HWY_INLINE Floats Exp2(Floats x) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  x = hn::Min(hn::Max(x, hn::Set(d, -127.0f)), hn::Set(d, 128.0f));
-  const Floats whole = hn::Round(x);
-  const Floats f = hn::Sub(x, whole);
-  Floats p = hn::Set(d, 1.327647198e-3f);
-  p = hn::MulAdd(p, f, hn::Set(d, 9.675541334e-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.550713274e-2f));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.402211972e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.931469671e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.000000072f));
-  const auto exponent = hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(exponent)));
+  x = hn::Max(x, hn::Set(d, -127.0f));
+  const Floats rounder = hn::Set(d, kRounder + 127.0f);  // the biased exponent, in place
+  const Floats rounded = hn::Add(x, rounder);
+  const Floats fraction = hn::Sub(x, hn::Sub(rounded, rounder));
+  const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, rounded)));
+  return hn::Mul(Exp2Fraction<1>(fraction), power);
 }
 
-// t / (1 + 2^-t), which is silu(s) / ln(2) for t = s * log2(e).
+// t / (1 + 2^-t), which is silu(s) / ln(2) for t = s * log2(e). Below -126, where it is less than
+// 1e-35, it stays what it is at -126.
 HWY_INLINE Floats SiluBase2(Floats t) {
   const FloatTag d;
-  return hn::Div(t, hn::Add(hn::Set(d, 1.0f), Exp2(hn::Neg(t))));
+  const hn::RebindToSigned<FloatTag> di;
+  t = hn::Max(t, hn::Set(d, -126.0f));
+  const Floats exponent = hn::Min(t, hn::Set(d, 126.0f));
+  const Floats rounder = hn::Set(d, kRounder);
+  const Floats rounded = hn::Sub(rounder, exponent);  // of -t
+  const Floats minus_fraction = hn::Add(exponent, hn::Sub(rounded, rounder));
+  const auto bits = hn::BitCast(di, Exp2Fraction<-1>(minus_fraction));
+  const auto shift = hn::ShiftLeft<23>(hn::BitCast(di, rounded));
+  const Floats power = hn::BitCast(d, hn::Add(bits, shift));
+  return hn::Div(t, hn::Add(hn::Set(d, 1.0f), power));
 }
 
 // x / (1 + exp(-x))
 HWY_INLINE Floats Silu(Floats x) {
   const FloatTag d;
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), Exp2(hn::Mul(x, hn::Set(d, -kLog2E)))));
+  return hn::Mul(SiluBase2(hn::Mul(x, hn::Set(d, kLog2E))), hn::Set(d, kLn2));
 }
 
 }  // namespace HWY_NAMESPACE
