@@ -18,6 +18,7 @@ struct GoldenCase {
   std::string model;
   std::vector<Request> requests;
   std::vector<std::vector<float>> logits;  // a request's, [candidates, tasks]
+  std::vector<int64_t> evicted_tokens;     // a request's
 };
 
 inline Request RequestOf(const nlohmann::json& json) {
@@ -34,7 +35,7 @@ inline Request RequestOf(const nlohmann::json& json) {
 
 inline GoldenCase LoadGolden(const std::string& name) {
   const std::string folder = std::string(HSTU_GOLDEN_DIR) + "/" + name;
-  GoldenCase golden{name, folder + "/model", {}, {}};
+  GoldenCase golden{name, folder + "/model", {}, {}, {}};
   std::ifstream requests(folder + "/requests.jsonl");
   std::ifstream expected(folder + "/expected.jsonl");
   std::string line;
@@ -48,6 +49,7 @@ inline GoldenCase LoadGolden(const std::string& name) {
       for (const auto& value : row) logits.push_back(value.get<float>());
     }
     golden.logits.push_back(logits);
+    golden.evicted_tokens.push_back(answer.value("evicted_tokens", int64_t{0}));
   }
   EXPECT_FALSE(golden.requests.empty()) << folder;
   EXPECT_EQ(golden.requests.size(), golden.logits.size()) << folder;
@@ -55,8 +57,9 @@ inline GoldenCase LoadGolden(const std::string& name) {
 }
 
 inline const std::vector<std::string>& GoldenNames() {
-  static const std::vector<std::string> names = {
-      "contextual_mask", "groups", "kuairand", "no_residual", "plain", "softmax", "window"};
+  static const std::vector<std::string> names = {"contextual_mask", "groups",  "kuairand",
+                                                 "no_residual",     "odd",     "odd_softmax",
+                                                 "plain",           "softmax", "window"};
   return names;
 }
 

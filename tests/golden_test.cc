@@ -24,6 +24,7 @@ void ExpectExpected(const GoldenCase& golden, const std::vector<Answer>& answers
   ASSERT_EQ(answers.size(), golden.requests.size());
   for (size_t i = 0; i < answers.size(); ++i) {
     ASSERT_FALSE(answers[i].error.has_value()) << answers[i].error->message;
+    ASSERT_EQ(answers[i].evicted_tokens, golden.evicted_tokens[i]);
     ASSERT_EQ(answers[i].logits.size(), golden.logits[i].size());
     for (size_t j = 0; j < answers[i].logits.size(); ++j) {
       ASSERT_NEAR(answers[i].logits[j], golden.logits[i][j], 2e-4) << "request " << i;
@@ -36,6 +37,16 @@ TEST_P(Golden, HoldsFusedOnEveryIsa) {
   for (const Isa isa : SupportedIsas()) {
     EngineOptions options;
     options.isa = IsaName(isa);
+    ExpectExpected(golden, Rank(golden, options));
+  }
+}
+
+TEST(GoldenTruncate, DropsTheOldestWholePagesAndKeepsPositions) {
+  const GoldenCase golden = LoadGolden("truncate");
+  for (const int64_t chunk : {0, 30}) {
+    EngineOptions options;
+    options.truncate = true;
+    options.chunk_tokens = chunk;
     ExpectExpected(golden, Rank(golden, options));
   }
 }
