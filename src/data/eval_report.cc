@@ -45,7 +45,7 @@ std::string EvalTable(const EvalReport& report) {
   return text;
 }
 
-std::string EvalJson(const EvalReport& report) {
+nlohmann::ordered_json EvalJson(const EvalReport& report) {
   nlohmann::ordered_json json;
   nlohmann::ordered_json auc = nlohmann::ordered_json::object();
   for (const TaskReport& task : report.tasks) auc[task.name] = OrNull(task.model.value);
@@ -71,7 +71,7 @@ std::string EvalJson(const EvalReport& report) {
   json["users_per_second"] = PerSecond(report.users, report.seconds);
   json["steps"] = report.steps;
   json["latency"] = {{"p50", report.step_p50}, {"p99", report.step_p99}};
-  return json.dump(2) + "\n";
+  return json;
 }
 
 }  // namespace hstu

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +66,7 @@ Result<EvalReport> Evaluate(const EvalOptions& options, const Scorer& scorer);
 std::string EvalTable(const EvalReport& report);
 
 // All of it, for --json: AUCs are null where a task has one class.
-std::string EvalJson(const EvalReport& report);
+nlohmann::ordered_json EvalJson(const EvalReport& report);
 
 }  // namespace hstu
 

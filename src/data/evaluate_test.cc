@@ -133,7 +133,7 @@ TEST_F(EvaluateTest, ScoresTheModelAndBothBaselines) {
   EXPECT_EQ(task.last_action.value, 0.5);
   EXPECT_EQ(report->tasks[1].model.value, std::nullopt) << "no candidate is positive";
 
-  auto json = nlohmann::json::parse(EvalJson(report.value()));
+  auto json = EvalJson(report.value());
   EXPECT_EQ(json["auc"]["task_0"], 0.5);
   EXPECT_TRUE(json["auc"]["task_1"].is_null());
   EXPECT_EQ(json["tasks"][0]["positives"], 2);

@@ -29,6 +29,15 @@ struct UserKey {
   std::uint32_t row;
 };
 
+// Small, so that rows themselves are moved once.
+struct TimeKey {
+  std::int64_t time;
+  std::uint32_t row;  // ties stay in the order of rows
+  bool operator<(const TimeKey& other) const {
+    return time != other.time ? time < other.time : row < other.row;
+  }
+};
+
 // Stable: least significant digits first, those that all keys share left out.
 void RadixSort(std::vector<UserKey>* keys) {
   constexpr int kBits = 11;
@@ -59,14 +68,18 @@ void SortByUserAndTime(std::vector<Interaction>* rows) {
   RadixSort(&keys);
   std::vector<Interaction> sorted;
   sorted.reserve(rows->size());
-  for (const UserKey& key : keys) sorted.push_back((*rows)[key.row]);
-  rows->swap(sorted);
-  for (auto begin = rows->begin(); begin != rows->end();) {
-    auto end = std::find_if(begin, rows->end(),
-                            [&](const Interaction& row) { return row.user != begin->user; });
-    SortByTime(std::span(begin, end));
+  std::vector<TimeKey> times;
+  for (auto begin = keys.begin(); begin != keys.end();) {
+    times.clear();
+    auto end = begin;
+    for (; end != keys.end() && end->user == begin->user; ++end) {
+      times.push_back({(*rows)[end->row].time, end->row});
+    }
+    if (!std::is_sorted(times.begin(), times.end())) std::sort(times.begin(), times.end());
+    for (const TimeKey& key : times) sorted.push_back((*rows)[key.row]);
     begin = end;
   }
+  rows->swap(sorted);
 }
 
 InteractionRuns::InteractionRuns(RunLimits limits) : limits_(std::move(limits)) {
@@ -81,6 +94,8 @@ InteractionRuns::~InteractionRuns() {
 Status InteractionRuns::Append(int log, std::span<const Interaction> rows) {
   if (log != open_log_) HSTU_RETURN_IF_ERROR(CloseRun());
   open_log_ = log;
+  // Room that is never written to costs nothing, and growing would copy.
+  open_.reserve(static_cast<std::size_t>(limits_.run_rows));
   while (!rows.empty()) {
     std::size_t room = static_cast<std::size_t>(limits_.run_rows) - open_.size();
     std::size_t taken = std::min(room, rows.size());

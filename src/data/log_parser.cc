@@ -120,6 +120,15 @@ Status LogParser::Parse(const RecordBlock& block, std::vector<Interaction>* rows
   return {};
 }
 
+inline bool LogParser::TakeSeparator(const char** at) const {
+  if (**at != separator_[0]) return false;
+  ++*at;
+  if (separator_.size() == 1) return true;
+  if (**at != separator_[1]) return false;
+  ++*at;
+  return true;
+}
+
 // The way of nearly all lines: every wanted field is digits. Reads no further than the record's
 // '\n' and gives the position after it, or null where anything is unusual.
 const char* LogParser::ParsePlain(const char* at, Interaction* row) const {
@@ -152,8 +161,13 @@ const char* LogParser::ParsePlain(const char* at, Interaction* row) const {
         row->date = static_cast<std::int32_t>(number);
         break;
       case LogField::kEvent:
-        at = PlainInteger(at, &number);
-        if (at != nullptr && number != 0) action |= column->bit;
+        if (const unsigned bit = static_cast<unsigned char>(*at) - '0'; bit <= 1) [[likely]] {
+          // More digits would not be followed by a separator.
+          action |= column->bit & (0u - bit);
+          ++at;
+        } else {
+          return nullptr;
+        }
         break;
       case LogField::kRating:
         at = PlainRating(at, steps_per_star_, &number);
@@ -163,9 +177,7 @@ const char* LogParser::ParsePlain(const char* at, Interaction* row) const {
     }
     if (at == nullptr) return nullptr;
     if (column == last) break;
-    for (char c : separator_) {
-      if (*at++ != c) return nullptr;
-    }
+    if (!TakeSeparator(&at)) return nullptr;
   }
   if (*at == '\r') ++at;
   if (*at != '\n') return nullptr;

@@ -32,8 +32,10 @@ class LogParser {
   Status ParseSlowly(std::string_view record, std::int64_t line, Interaction* row) const;
   Status SetField(const LogColumn& column, std::string_view text, Interaction* row) const;
 
+  bool TakeSeparator(const char** at) const;
+
   std::string path_;
-  std::string separator_;
+  std::string separator_;  // of one character or two
   int steps_per_star_;
   std::vector<LogColumn> columns_;  // of the file, in its order
 };
