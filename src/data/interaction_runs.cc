@@ -39,12 +39,12 @@ struct TimeKey {
 };
 
 // Stable: least significant digits first, those that all keys share left out.
-void RadixSort(std::vector<UserKey>* keys) {
+void RadixSort(std::vector<UserKey>* keys, std::vector<UserKey>* to) {
   constexpr int kBits = 11;
   constexpr std::size_t kBuckets = 1 << kBits;
   std::uint64_t varying = 0;
   for (const UserKey& key : *keys) varying |= key.user ^ keys->front().user;
-  std::vector<UserKey> to(keys->size());
+  to->resize(keys->size());
   for (int shift = 0; shift < 64; shift += kBits) {
     auto digit = [shift](const UserKey& key) { return (key.user >> shift) & (kBuckets - 1); };
     if (((varying >> shift) & (kBuckets - 1)) == 0) continue;
@@ -52,37 +52,48 @@ void RadixSort(std::vector<UserKey>* keys) {
     for (const UserKey& key : *keys) ++starts[digit(key)];
     std::uint32_t sum = 0;
     for (std::uint32_t& start : starts) sum += std::exchange(start, sum);
-    for (const UserKey& key : *keys) to[starts[digit(key)]++] = key;
-    keys->swap(to);
+    for (const UserKey& key : *keys) (*to)[starts[digit(key)]++] = key;
+    keys->swap(*to);
   }
 }
 
 }  // namespace
 
-void SortByUserAndTime(std::vector<Interaction>* rows) {
-  std::vector<UserKey> keys(rows->size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    keys[i] = {static_cast<std::uint64_t>((*rows)[i].user) ^ (std::uint64_t{1} << 63),
-               static_cast<std::uint32_t>(i)};
-  }
-  RadixSort(&keys);
-  std::vector<Interaction> sorted;
-  sorted.reserve(rows->size());
-  std::vector<TimeKey> times;
-  for (auto begin = keys.begin(); begin != keys.end();) {
-    times.clear();
-    auto end = begin;
-    for (; end != keys.end() && end->user == begin->user; ++end) {
-      times.push_back({(*rows)[end->row].time, end->row});
+// Keeps its buffers, because fresh memory for millions of rows costs as much as sorting them.
+class InteractionRuns::Sorter {
+ public:
+  // By user, then time; ties stay in order. Valid until the next Sort.
+  std::vector<Interaction>& Sort(const std::vector<Interaction>& rows) {
+    keys_.clear();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      keys_.push_back({static_cast<std::uint64_t>(rows[i].user) ^ (std::uint64_t{1} << 63),
+                       static_cast<std::uint32_t>(i)});
     }
-    if (!std::is_sorted(times.begin(), times.end())) std::sort(times.begin(), times.end());
-    for (const TimeKey& key : times) sorted.push_back((*rows)[key.row]);
-    begin = end;
+    RadixSort(&keys_, &other_keys_);
+    sorted_.clear();
+    sorted_.reserve(rows.size());
+    for (auto begin = keys_.begin(); begin != keys_.end();) {
+      times_.clear();
+      auto end = begin;
+      for (; end != keys_.end() && end->user == begin->user; ++end) {
+        times_.push_back({rows[end->row].time, end->row});
+      }
+      if (!std::is_sorted(times_.begin(), times_.end())) std::sort(times_.begin(), times_.end());
+      for (const TimeKey& key : times_) sorted_.push_back(rows[key.row]);
+      begin = end;
+    }
+    return sorted_;
   }
-  rows->swap(sorted);
-}
 
-InteractionRuns::InteractionRuns(RunLimits limits) : limits_(std::move(limits)) {
+ private:
+  std::vector<UserKey> keys_;
+  std::vector<UserKey> other_keys_;
+  std::vector<TimeKey> times_;
+  std::vector<Interaction> sorted_;
+};
+
+InteractionRuns::InteractionRuns(RunLimits limits)
+    : limits_(std::move(limits)), sorter_(std::make_unique<Sorter>()) {
   limits_.run_rows =
       std::min<std::int64_t>(limits_.run_rows, std::numeric_limits<std::uint32_t>::max());
 }
@@ -106,25 +117,31 @@ Status InteractionRuns::Append(int log, std::span<const Interaction> rows) {
   return {};
 }
 
-Status InteractionRuns::Finish() { return CloseRun(); }
+Status InteractionRuns::Finish() {
+  HSTU_RETURN_IF_ERROR(CloseRun());
+  sorter_.reset();
+  open_ = std::vector<Interaction>();
+  return {};
+}
 
 Status InteractionRuns::CloseRun() {
   if (open_.empty()) return {};
-  SortByUserAndTime(&open_);
+  std::vector<Interaction>& sorted = sorter_->Sort(open_);
+  open_.clear();
   InteractionRun run;
   run.log = open_log_;
-  run.rows = std::exchange(open_, {});
-  auto rows = static_cast<std::int64_t>(run.rows.size());
+  auto rows = static_cast<std::int64_t>(sorted.size());
   if (resident_rows_ + rows <= limits_.resident_rows) {
     resident_rows_ += rows;
+    run.rows.swap(sorted);
   } else {
-    HSTU_RETURN_IF_ERROR(Spill(&run));
+    HSTU_RETURN_IF_ERROR(Spill(sorted, &run));
   }
   runs_.push_back(std::move(run));
   return {};
 }
 
-Status InteractionRuns::Spill(InteractionRun* run) {
+Status InteractionRuns::Spill(std::span<const Interaction> rows, InteractionRun* run) {
   auto failed = [this] {
     return MakeError(ErrorCode::kIo,
                      "sorted runs can't be kept in {}: {}; they need about as much room as the log",
@@ -137,9 +154,9 @@ Status InteractionRuns::Spill(InteractionRun* run) {
     unlink(name.c_str());  // it goes when the process does, however that ends
   }
   run->spilled_at = spilled_bytes_;
-  run->spilled_rows = static_cast<std::int64_t>(run->rows.size());
-  const char* from = reinterpret_cast<const char*>(run->rows.data());
-  std::size_t left = run->rows.size() * sizeof(Interaction);
+  run->spilled_rows = static_cast<std::int64_t>(rows.size());
+  const char* from = reinterpret_cast<const char*>(rows.data());
+  std::size_t left = rows.size_bytes();
   while (left > 0) {
     ssize_t written = pwrite(spill_fd_, from, left, spilled_bytes_);
     if (written < 0 && errno == EINTR) continue;
@@ -148,7 +165,6 @@ Status InteractionRuns::Spill(InteractionRun* run) {
     left -= static_cast<std::size_t>(written);
     spilled_bytes_ += written;
   }
-  run->rows = {};
   return {};
 }
 

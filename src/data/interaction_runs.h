@@ -15,8 +15,8 @@
 namespace hstu {
 
 struct RunLimits {
-  std::int64_t run_rows = 4 << 20;       // sorted at once; 48 bytes a row, twice while sorting
-  std::int64_t resident_rows = 8 << 20;  // kept in memory before runs are spilled
+  std::int64_t run_rows = 4 << 20;       // sorted at once, which takes 150 bytes a row
+  std::int64_t resident_rows = 4 << 20;  // kept in memory before runs are spilled
   std::string spill_folder;              // holds the spilled runs, which have no name there
 };
 
@@ -44,9 +44,11 @@ class InteractionRuns {
 
  private:
   Status CloseRun();
-  Status Spill(InteractionRun* run);
+  Status Spill(std::span<const Interaction> rows, InteractionRun* run);
 
+  class Sorter;
   RunLimits limits_;
+  std::unique_ptr<Sorter> sorter_;  // until Finish
   std::vector<InteractionRun> runs_;
   std::vector<Interaction> open_;  // rows of the run that is being filled
   int open_log_ = 0;
@@ -88,9 +90,6 @@ class UserWalk {
   std::vector<Interaction>
       joined_;  // what the parts point into, unless it is one that is in memory
 };
-
-// By user, then time; ties stay in order. `rows` is replaced.
-void SortByUserAndTime(std::vector<Interaction>* rows);
 
 }  // namespace hstu
 

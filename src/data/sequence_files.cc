@@ -36,12 +36,15 @@ void AppendColumn(std::span<const Interaction> rows, ListColumn::Value value, Te
   }
 }
 
-void AppendColumns(std::span<const Interaction> rows, const std::vector<ListColumn>& columns,
-                   TextBuffer* text) {
+// Lets each column go before the next, because one user's may be large.
+Status AppendColumns(std::span<const Interaction> rows, const std::vector<ListColumn>& columns,
+                     SequenceFile* file) {
   for (const ListColumn& column : columns) {
-    text->Append(",");
-    AppendColumn(rows, column.value, text);
+    file->text().Append(",");
+    AppendColumn(rows, column.value, &file->text());
+    HSTU_RETURN_IF_ERROR(file->WriteOut(kFlushBytes));
   }
+  return {};
 }
 
 std::string FeatureNames(const UserFeatures* features) {
@@ -105,18 +108,21 @@ Result<SequenceFile> SequenceFile::Create(const std::string& path, std::string_v
   return result;
 }
 
-Status SequenceFile::EndRow() {
-  text_.Append("\n");
-  ++rows_;
-  if (text_.size() < kFlushBytes) return {};
+Status SequenceFile::WriteOut(std::size_t least) {
+  if (text_.size() < least) return {};
   HSTU_RETURN_IF_ERROR(file_.Write(text_.view()));
   text_.Clear();
   return {};
 }
 
+Status SequenceFile::EndRow() {
+  text_.Append("\n");
+  ++rows_;
+  return WriteOut(kFlushBytes);
+}
+
 Status SequenceFile::Commit() {
-  HSTU_RETURN_IF_ERROR(file_.Write(text_.view()));
-  text_.Clear();
+  HSTU_RETURN_IF_ERROR(WriteOut(0));
   return file_.Commit();
 }
 
@@ -139,7 +145,7 @@ Status TrainingWriter::Add(std::span<const Interaction> rows) {
   if (features_row < 0) return {};
   TextBuffer& text = file_.text();
   text.Append(user);
-  AppendColumns(rows, layout_->training, &text);
+  HSTU_RETURN_IF_ERROR(AppendColumns(rows, layout_->training, &file_));
   AppendFeatures(features_, features_row, &text);
   return file_.EndRow();
 }
@@ -177,7 +183,7 @@ Status InferenceWriter::Add(std::span<const Interaction> rows) {
   FindIntervals(rows, interval_, &bounds_);
   TextBuffer& text = file_.text();
   AppendKey(rows.front(), *layout_, &text);
-  AppendColumns(rows, layout_->inference, &text);
+  HSTU_RETURN_IF_ERROR(AppendColumns(rows, layout_->inference, &file_));
   text.Append(",");
   text.AppendList(bounds_.size(), [this](std::size_t i) { return bounds_[i]; });
   text.Append(",");

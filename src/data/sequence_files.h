@@ -42,7 +42,8 @@ class SequenceFile {
  public:
   static Result<SequenceFile> Create(const std::string& path, std::string_view header);
   TextBuffer& text() { return text_; }
-  Status EndRow();  // ends the line
+  Status EndRow();                     // ends the line
+  Status WriteOut(std::size_t least);  // what has been appended, if it is that many bytes
   Status Commit();
   std::int64_t rows() const { return rows_; }
   const std::string& path() const { return file_.path(); }

@@ -64,8 +64,9 @@ void UserFeatures::Column::Settle(bool numbered) {
   } else {
     written = AsPandasWrites(distinct);
   }
-  distinct = {};
-  index = {};
+  distinct.clear();
+  distinct.shrink_to_fit();
+  index.clear();
 }
 
 Result<UserFeatures> UserFeatures::Load(const std::string& path, const UserFeaturesFormat& format) {
