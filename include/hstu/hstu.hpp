@@ -104,6 +104,7 @@ struct EngineOptions {
   bool truncate = false;             // drop the oldest tokens of a history that is too long
   bool disable_context = false;      // leave contextual tokens out
   int page_size = 32;                // tokens; the unit of truncation
+  bool profile = false;              // record every operator's calls
 };
 
 // What an engine holds and has done so far.
@@ -129,6 +130,11 @@ class Engine {
   std::vector<Answer> Rank(std::span<const Request> requests);
 
   EngineStats stats() const;
+
+  // What `profile` recorded so far: a Chrome trace (Perfetto opens it), and a table by operator.
+  // Empty without it.
+  std::string ProfileTrace() const;
+  std::string ProfileTable() const;
 
  private:
   class Impl;

@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "base/trace.h"
 #include "engine/batch.h"
 #include "engine/forward.h"
 #include "engine/workspace.h"
@@ -20,6 +21,7 @@ namespace hstu {
 namespace {
 
 constexpr int kMostThreads = 1024;
+constexpr int64_t kTraceEvents = int64_t{1} << 20;  // of each thread
 constexpr int64_t kMostStepTokens = int64_t{1} << 24;
 
 Status CheckOptions(const EngineOptions& options) {
@@ -58,7 +60,9 @@ class Engine::Impl {
         pool_(threads),
         workspace_(std::move(workspace)),
         batcher_(model_.config(), options_.chunk_tokens, &workspace_),
-        forward_(model_, operators_, options_.last_layer_all_rows, &pool_, &workspace_) {}
+        trace_(options_.profile ? std::make_unique<Trace>(threads, kTraceEvents) : nullptr),
+        forward_(model_, operators_, options_.last_layer_all_rows, &pool_, &workspace_,
+                 trace_.get()) {}
 
   std::vector<Answer> Rank(std::span<const Request> requests) {
     std::vector<Answer> answers(requests.size());
@@ -82,6 +86,19 @@ class Engine::Impl {
       }
     }
     return answers;
+  }
+
+  std::string ProfileTrace() const {
+    const std::lock_guard lock(step_mutex_);
+    return trace_ == nullptr ? std::string() : trace_->ToChromeJson();
+  }
+
+  std::string ProfileTable() const {
+    const std::lock_guard lock(step_mutex_);
+    if (trace_ == nullptr) return {};
+    std::string table = FormatTotals(trace_->Totals());
+    if (trace_->dropped() > 0) table += fmt::format("{} later calls left out\n", trace_->dropped());
+    return table;
   }
 
   EngineStats stats() const {
@@ -182,6 +199,7 @@ class Engine::Impl {
   ThreadPool pool_;
   Workspace workspace_;
   Batcher batcher_;
+  const std::unique_ptr<Trace> trace_;
   Forward forward_;
   std::mutex chunk_mutex_;         // held for a whole sequence; taken before step_mutex_
   mutable std::mutex step_mutex_;  // workspace, pool and stats_
@@ -211,6 +229,9 @@ Engine::~Engine() = default;
 std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
   return impl_->Rank(requests);
 }
+
+std::string Engine::ProfileTrace() const { return impl_->ProfileTrace(); }
+std::string Engine::ProfileTable() const { return impl_->ProfileTable(); }
 
 EngineStats Engine::stats() const { return impl_->stats(); }
 

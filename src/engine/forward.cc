@@ -24,16 +24,46 @@ int64_t BalancedBlock(int64_t rows, int64_t threads) {
   return std::clamp<int64_t>(RoundUp(CeilDiv(rows, rounds * threads), 12), 12, kRowBlock);
 }
 
+double Bytes(const ConstMatrix& matrix) {
+  return static_cast<double>(matrix.rows * matrix.cols) * sizeof(float);
+}
+
+// A multiplication by some panels of a packed weight.
+void TraceGemm(const ConstMatrix& x, const PackedMatrix& weight, int64_t panels,
+               TraceScope* scope) {
+  if (!scope->enabled()) return;
+  const double columns = static_cast<double>(panels * kPanelWidth);
+  const double rows = static_cast<double>(x.rows);
+  const double depth = static_cast<double>(weight.k());
+  scope->Work(2.0 * rows * columns * depth,
+              Bytes(x) + (columns * depth + rows * columns) * sizeof(float));
+}
+
+// Pairs of rows and keys that a block of one head computes.
+double VisiblePairs(const AttentionBlock& block) {
+  const AttentionMask& mask = block.piece->mask;
+  double pairs = 0.0;
+  for (int64_t i = 0; i < block.count; ++i) {
+    const int64_t position = block.position + i;
+    const KeyInterval seen = mask.History(position);
+    pairs += static_cast<double>(seen.end - seen.begin);
+    const int64_t candidate = position - mask.history_end;
+    if (candidate >= 0) pairs += static_cast<double>(candidate - mask.GroupBegin(candidate) + 1);
+  }
+  return pairs;
+}
+
 }  // namespace
 
 Forward::Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
-                 ThreadPool* pool, Workspace* workspace)
+                 ThreadPool* pool, Workspace* workspace, Trace* trace)
     : model_(model),
       config_(model.config()),
       operators_(operators),
       last_layer_all_rows_(last_layer_all_rows),
       pool_(*pool),
-      workspace_(*workspace) {}
+      workspace_(*workspace),
+      trace_(trace) {}
 
 void Forward::Run() {
   history_rows_ = 0;
@@ -108,8 +138,11 @@ void Forward::Embed() {
          piece.user->candidates, model_.position_table(), config_.num_position_buckets,
          std::sqrt(static_cast<float>(config_.hidden_size)), first_token, X(rows)});
   };
-  pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int) {
+  pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int thread) {
     const Piece& piece = workspace_.pieces[task];
+    TraceScope scope(trace_, thread, "embed_tokens");
+    scope.Work(0.0, 3.0 * sizeof(float) * static_cast<double>(config_.hidden_size) *
+                        static_cast<double>(piece.history_count + piece.candidate_count));
     for (int64_t i = 0; i < piece.history_count; i += kEmbedRows) {
       const int64_t count = std::min(kEmbedRows, piece.history_count - i);
       embed(piece, {piece.history_row + i, count}, piece.history_first + i);
@@ -150,17 +183,17 @@ void Forward::RunBetweenByRows(int64_t layer) {
     const int64_t offset = (is_history ? task : task - history_tasks) * block;
     const Rows rows{first + (is_history ? 0 : history) + offset,
                     std::min(block, (is_history ? history : candidates) - offset)};
-    float* scratch = Scratch(thread);
     if (layer > 0) {
-      NormMulRows(layer - 1, rows);
-      ProjectOut(layer - 1, rows, 0, model_.layers()[layer - 1].proj.panels(), scratch);
+      NormMulRows(layer - 1, rows, thread);
+      ProjectOut(layer - 1, rows, {0, model_.layers()[layer - 1].proj.panels()}, thread);
     }
     if (layer == config_.num_layers) return;
     const int64_t width = config_.hidden_size;
-    const Matrix normed{scratch, rows.count, width, width};
-    NormRows(layer, rows, normed);
-    ProjectIn(layer, rows, normed, scratch + kRowBlock * width);
-    if (is_history) CacheRows(layer, rows);
+    const Matrix normed{Scratch(thread), rows.count, width, width};
+    NormRows(layer, rows, normed, thread);
+    ProjectIn(layer, rows, normed, {0, model_.layers()[layer].uvqk.panels()},
+              Scratch(thread) + kRowBlock * width, thread);
+    if (is_history) CacheRows(layer, rows, thread);
   });
 }
 
@@ -169,69 +202,71 @@ void Forward::RunBetweenByColumns(int64_t layer) {
   const auto by_panels = [&](int64_t panels, const auto& body) {
     const int64_t count = CeilDiv(panels, tasks);
     pool_.Run(CeilDiv(panels, count), [&](int64_t task, int thread) {
-      body(task * count, std::min(panels, (task + 1) * count), Scratch(thread));
+      body(Panels{task * count, std::min(panels, (task + 1) * count)}, thread);
     });
   };
   if (layer > 0) {
     const Rows out = OutputRows(layer - 1);
-    NormMulRows(layer - 1, out);
+    NormMulRows(layer - 1, out, 0);
     by_panels(model_.layers()[layer - 1].proj.panels(),
-              [&](int64_t begin, int64_t end, float* scratch) {
-                ProjectOut(layer - 1, out, begin, end, scratch);
-              });
+              [&](Panels panels, int thread) { ProjectOut(layer - 1, out, panels, thread); });
   }
   if (layer == config_.num_layers) return;
   const int64_t width = config_.hidden_size;
   const Matrix normed{workspace_.normed, rows_, width, width};
   const Rows history{0, history_rows_};
   const Rows candidates{history_rows_, rows_ - history_rows_};
-  NormRows(layer, {0, rows_}, normed);
-  by_panels(model_.layers()[layer].uvqk.panels(), [&](int64_t begin, int64_t end, float* scratch) {
-    ProjectInPanels(layer, history, normed.Rows(0, history.count), begin, end, scratch);
-    ProjectInPanels(layer, candidates, normed.Rows(history.count, candidates.count), begin, end,
-                    scratch);
+  NormRows(layer, {0, rows_}, normed, 0);
+  by_panels(model_.layers()[layer].uvqk.panels(), [&](Panels panels, int thread) {
+    ProjectIn(layer, history, normed.Rows(0, history.count), panels, Scratch(thread), thread);
+    ProjectIn(layer, candidates, normed.Rows(history.count, candidates.count), panels,
+              Scratch(thread), thread);
   });
-  CacheRows(layer, history);
+  CacheRows(layer, history, 0);
 }
 
 // U = layer_norm(attention) * U; the attention stands in Q's place.
-void Forward::NormMulRows(int64_t layer, Rows rows) const {
+void Forward::NormMulRows(int64_t layer, Rows rows, int thread) const {
+  TraceScope scope(trace_, thread, "norm_mul");
+  scope.Work(0.0, 3.0 * Bytes(Part(kU, rows)));
   const LayerWeights& weights = model_.layers()[layer];
   operators_.norm_mul({Part(kQ, rows), Part(kU, rows), weights.output_norm_weight.data(),
                        weights.output_norm_bias.data(), config_.layernorm_epsilon, Part(kU, rows)});
 }
 
-void Forward::ProjectOut(int64_t layer, Rows rows, int64_t panel_begin, int64_t panel_end,
-                         float* scratch) const {
+void Forward::ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) const {
+  TraceScope scope(trace_, thread, "linear_residual");
+  const PackedMatrix& weight = model_.layers()[layer].proj;
+  TraceGemm(Part(kU, rows), weight, panels.end - panels.begin, &scope);
   const ConstMatrix residual = config_.residual ? ConstMatrix(X(rows)) : ConstMatrix{};
-  operators_.linear_residual({Part(kU, rows), &model_.layers()[layer].proj, residual, X(rows),
-                              panel_begin, panel_end, scratch});
+  operators_.linear_residual(
+      {Part(kU, rows), &weight, residual, X(rows), panels.begin, panels.end, Scratch(thread)});
 }
 
-void Forward::NormRows(int64_t layer, Rows rows, Matrix out) const {
+void Forward::NormRows(int64_t layer, Rows rows, Matrix out, int thread) const {
+  TraceScope scope(trace_, thread, "layer_norm");
+  scope.Work(0.0, 2.0 * Bytes(out));
   const LayerWeights& weights = model_.layers()[layer];
   operators_.layer_norm({X(rows), weights.input_norm_weight.data(), weights.input_norm_bias.data(),
                          config_.layernorm_epsilon, out});
 }
 
-void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, float* scratch) const {
-  ProjectInPanels(layer, rows, normed, 0, model_.layers()[layer].uvqk.panels(), scratch);
-}
-
 // Of history rows in the last layer only V and K, in the panels that hold them.
-void Forward::ProjectInPanels(int64_t layer, Rows rows, ConstMatrix normed, int64_t panel_begin,
-                              int64_t panel_end, float* scratch) const {
+void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels panels, float* scratch,
+                        int thread) const {
   if (rows.count == 0) return;
   const LayerWeights& weights = model_.layers()[layer];
+  TraceScope scope(trace_, thread, "in_linear_silu");
   const auto project = [&](int64_t begin, int64_t end) {
-    begin = std::max(begin, panel_begin);
-    end = std::min(end, panel_end);
+    begin = std::max(begin, panels.begin);
+    end = std::min(end, panels.end);
     if (begin >= end) return;
+    TraceGemm(normed, weights.uvqk, end - begin, &scope);
     operators_.in_linear_silu(
         {normed, &weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
   };
   if (rows.begin >= history_rows_ || !OnlyKeysAndValues(layer)) {
-    project(panel_begin, panel_end);
+    project(panels.begin, panels.end);
     return;
   }
   const int64_t width = config_.attention_width();
@@ -241,7 +276,9 @@ void Forward::ProjectInPanels(int64_t layer, Rows rows, ConstMatrix normed, int6
 }
 
 // K and V of history rows go to their pages.
-void Forward::CacheRows(int64_t layer, Rows rows) const {
+void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
+  TraceScope scope(trace_, thread, "reshape_and_cache");
+  scope.Work(0.0, 4.0 * Bytes(Part(kK, rows)));
   const auto& pieces = workspace_.pieces;
   auto piece = std::upper_bound(
       pieces.begin(), pieces.end(), rows.begin,
@@ -267,21 +304,28 @@ void Forward::Attend(int64_t layer) {
     const int64_t index = task / heads;
     const AttentionBlock& block =
         index < candidate_blocks ? candidates[index] : history[index - candidate_blocks];
-    AttendBlock(layer, block, task % heads, Scratch(thread));
+    AttendBlock(layer, block, task % heads, thread);
   });
 }
 
 // The result takes Q's place, which nobody else reads.
 void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head,
-                          float* scratch) const {
+                          int thread) const {
+  TraceScope scope(trace_, thread, "hstu_attention");
   const Piece& piece = *block.piece;
   const int64_t dim = config_.kv_channels;
+  if (scope.enabled()) {
+    const auto rows = static_cast<double>(block.count);
+    const auto keys = static_cast<double>(piece.mask.History(block.position + block.count - 1).end);
+    scope.Work(4.0 * static_cast<double>(dim) * VisiblePairs(block),
+               sizeof(float) * 2.0 * static_cast<double>(dim) * (rows + keys));
+  }
   const Matrix q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
   const Rows group{piece.candidate_row, piece.candidate_count};
   operators_.hstu_attention({config_.attention, static_cast<float>(config_.scaling_seqlen),
                              workspace_.layout(), piece.kv.Layer(layer), piece.mask, head,
                              block.position, q, q, Part(kK, group).Cols(head * dim, dim),
-                             Part(kV, group).Cols(head * dim, dim), scratch});
+                             Part(kV, group).Cols(head * dim, dim), Scratch(thread)});
 }
 
 void Forward::Head() {
@@ -292,6 +336,7 @@ void Forward::Head() {
   pool_.Run(tasks, [&](int64_t task, int thread) {
     const int64_t begin = task * kRowBlock;
     const Rows rows{history_rows_ + begin, std::min(kRowBlock, candidates - begin)};
+    TraceScope scope(trace_, thread, "head");
     float* scratch = Scratch(thread);
     float* buffers[] = {scratch, scratch + kRowBlock * widest};
     Matrix x{buffers[0], rows.count, config_.hidden_size, config_.hidden_size};
@@ -302,6 +347,7 @@ void Forward::Head() {
       const int64_t width = head[i].weight.n();
       float* to = last ? workspace_.logits + begin * width : buffers[(i + 1) % 2];
       const Matrix out{to, rows.count, width, width};
+      TraceGemm(x, head[i].weight, head[i].weight.panels(), &scope);
       operators_.linear(
           {x, &head[i].weight, head[i].bias.data(), !last, out, scratch + 2 * kRowBlock * widest});
       x = out;

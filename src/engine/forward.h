@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/thread_pool.h"
+#include "base/trace.h"
 #include "engine/workspace.h"
 #include "kernels/operators.h"
 #include "model/model.h"
@@ -13,9 +14,10 @@ namespace hstu {
 
 class Forward {
  public:
-  // `last_layer_all_rows`: compute rows of the last layer that no answer needs.
+  // `last_layer_all_rows`: compute rows of the last layer that no answer needs. `trace` may be
+  // null.
   Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
-          ThreadPool* pool, Workspace* workspace);
+          ThreadPool* pool, Workspace* workspace, Trace* trace);
 
   // Computes workspace->pieces, whose rows are numbered. Leaves workspace->logits, row i of the
   // step's candidates at [i, tasks]. Allocates nothing.
@@ -25,6 +27,12 @@ class Forward {
   struct Rows {
     int64_t begin;
     int64_t count;
+  };
+
+  // Columns [begin, end) * 16 of a packed weight's result.
+  struct Panels {
+    int64_t begin;
+    int64_t end;
   };
 
   // Rows of the step that a layer's output is needed for.
@@ -42,16 +50,14 @@ class Forward {
   void RunBetween(int64_t layer);
   void RunBetweenByRows(int64_t layer);
   void RunBetweenByColumns(int64_t layer);
-  void NormMulRows(int64_t layer, Rows rows) const;
-  void ProjectOut(int64_t layer, Rows rows, int64_t panel_begin, int64_t panel_end,
-                  float* scratch) const;
-  void NormRows(int64_t layer, Rows rows, Matrix out) const;
-  void ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, float* scratch) const;
-  void ProjectInPanels(int64_t layer, Rows rows, ConstMatrix normed, int64_t panel_begin,
-                       int64_t panel_end, float* scratch) const;
-  void CacheRows(int64_t layer, Rows rows) const;
+  void NormMulRows(int64_t layer, Rows rows, int thread) const;
+  void ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) const;
+  void NormRows(int64_t layer, Rows rows, Matrix out, int thread) const;
+  void ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels panels, float* scratch,
+                 int thread) const;
+  void CacheRows(int64_t layer, Rows rows, int thread) const;
   void Attend(int64_t layer);
-  void AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head, float* scratch) const;
+  void AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head, int thread) const;
   void Head();
 
   const Model& model_;
@@ -60,6 +66,7 @@ class Forward {
   const bool last_layer_all_rows_;
   ThreadPool& pool_;
   Workspace& workspace_;
+  Trace* const trace_;
   int64_t history_rows_ = 0;
   int64_t rows_ = 0;
 };
