@@ -64,6 +64,7 @@ class Dataset:
     shareable: bool
     about: str
     limits: str
+    attention: str = "silu"
     max_history_tokens: int = 2048
     max_num_candidates: int = 8
     num_position_buckets: int = 128
@@ -118,13 +119,16 @@ DATASETS = {
         action_feature="rating",
         num_actions=11,
         task_names=["at_least_4_stars"],
-        contextual_tables={"sex": 3, "age_group": 8, "occupation": 22},
+        contextual_tables={},
         num_items=1683,
-        min_item_count=1,
+        min_item_count=5,
         hidden_size=64,
         num_layers=2,
         num_heads=4,
         scaling_seqlen=64,
+        attention="softmax",
+        num_position_buckets=32,
+        training=Training(weight_decay=0.5),
         prepare=(
             "python -m hstu_train.movielens100k --recbole WHEEL --out ml-1m\n"
             "hstu preprocess --dataset ml-1m --data-dir ml-1m --training --out-dir PROCESSED"
@@ -194,6 +198,7 @@ def build_config(dataset: Dataset, vocabularies: dict[str, Vocabulary]) -> Model
         num_layers=dataset.num_layers,
         num_attention_heads=heads,
         kv_channels=size // heads,
+        attention=dataset.attention,
         scaling_seqlen=dataset.scaling_seqlen,
         max_history_tokens=dataset.max_history_tokens,
         max_num_candidates=dataset.max_num_candidates,
