@@ -144,7 +144,9 @@ DATASETS = {
         limits=(
             "Ratings of 1997 and 1998, entered in bursts: a user's time stamps say when movies "
             "were rated, not when they were seen, and a user's candidates were all rated by that "
-            "user. Movies that training saw rarely share one embedding."
+            "user. Movies that training saw less than five times share one embedding. The "
+            "baselines are weak here: a user's and a movie's mean, both shrunk and added, reached "
+            "0.768 on the same candidates, as much as this model."
         ),
     ),
 }

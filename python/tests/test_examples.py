@@ -9,9 +9,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from hstu_train import split
 from hstu_train.baselines import last_action_scores, popularity_scores
+from hstu_train.config import ModelConfig
 from hstu_train.datasets import DATASETS
 from hstu_train.metrics import auc_per_task
 from hstu_train.reader import User, read_users
@@ -61,6 +63,17 @@ def test_the_vocabularies_hold_only_what_training_saw(example: Path, users: list
     seen = set(np.concatenate([u.items for u in known]).tolist())
     ids = [int(line) for line in (example / "model/video_id.vocabulary").read_text().split()]
     assert ids == sorted(ids) and set(ids) < seen
+
+
+@pytest.mark.parametrize("name", ["kuairand", "ml-100k"])
+def test_the_stored_tables_have_the_rows_that_the_config_names(root: Path, name: str) -> None:
+    folder = root / "examples" / name / "model"
+    config = ModelConfig.load(folder)
+    with safe_open(folder / "model.safetensors", framework="np") as tensors:
+        for table in config.embedding_tables:
+            stored = tensors.get_slice(f"embedding.{table.name}.weight")
+            assert stored.get_dtype() == "BF16"
+            assert stored.get_shape() == [table.num_embeddings, config.hidden_size]
 
 
 def test_torch_gives_the_shipped_logits(example: Path, users: list[User]) -> None:
