@@ -137,9 +137,9 @@ DATASETS = {
         about=(
             'MovieLens-100K (F. Maxwell Harper and Joseph A. Konstan, "The MovieLens Datasets: '
             'History and Context", ACM TiiS 5(4), 2015, doi 10.1145/2827872): 100,000 ratings of '
-            "943 users for 1,682 movies. Its licence does not allow the data to be passed on, so "
-            "neither they nor requests made of them are here; docs/training.md tells how to get "
-            "them. Movie ids are table rows as they are."
+            "943 users for 1,682 movies. Its licence asks for permission before the data are "
+            "passed on or used commercially, so neither they nor requests made of them are here; "
+            "docs/training.md tells how to get them. Movie ids are table rows as they are."
         ),
         limits=(
             "Ratings of 1997 and 1998, entered in bursts: a user's time stamps say when movies "
