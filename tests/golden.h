@@ -29,6 +29,9 @@ inline Request RequestOf(const nlohmann::json& json) {
   }
   request.items = json.at("history").at("items").get<std::vector<int64_t>>();
   request.actions = json.at("history").value("actions", std::vector<int64_t>());
+  if (json.contains("history_start")) {
+    request.history_start = json.at("history_start").get<int64_t>();
+  }
   request.candidates = json.at("candidates").get<std::vector<int64_t>>();
   return request;
 }

@@ -104,7 +104,12 @@ struct EngineOptions {
   bool truncate = false;             // drop the oldest tokens of a history that is too long
   bool disable_context = false;      // leave contextual tokens out
   int page_size = 32;                // tokens; the unit of truncation
-  bool profile = false;              // record every operator's calls
+  // Keep K and V of users' histories, so that a request computes only new tokens. Requests without
+  // a user_id, and models with contextual_mask, are computed as without.
+  bool kv_cache = false;
+  std::int64_t kv_pages = 0;  // of the pool; 0: as many as kv_bytes holds
+  std::int64_t kv_bytes = 0;  // of the pool; 0: 1 GiB
+  bool profile = false;       // record every operator's calls
 };
 
 // What an engine holds and has done so far.
@@ -112,8 +117,12 @@ struct EngineStats {
   std::int64_t arena_bytes = 0;   // of all steps together, known before the first
   std::int64_t weight_bytes = 0;  // dense weights as they are held; tables stay mapped
   std::int64_t steps = 0;
-  std::int64_t tokens = 0;            // computed, history and candidates
-  std::int64_t step_allocations = 0;  // on the heap during steps; 0 where nothing counts them
+  std::int64_t tokens = 0;             // computed, history and candidates
+  std::int64_t kv_bytes = 0;           // of the KV cache's pool; 0 without one
+  std::int64_t kv_users = 0;           // that it knows
+  std::int64_t kv_users_evicted = 0;   // by the least recent use
+  std::int64_t kv_tokens_evicted = 0;  // of users past max_history_tokens
+  std::int64_t step_allocations = 0;   // on the heap during steps; 0 where nothing counts them
 };
 
 class Engine {

@@ -3,65 +3,80 @@
 #include <algorithm>
 
 namespace hstu {
+namespace {
+
+int64_t RowsOf(const Sequence& sequence, const HistoryPlan& plan) {
+  return plan.end - plan.resume + sequence.num_candidates();
+}
+
+}  // namespace
 
 Batcher::Batcher(const ModelConfig& config, int64_t chunk_tokens, Workspace* workspace)
     : config_(config), chunk_tokens_(chunk_tokens), workspace_(*workspace) {}
 
-bool Batcher::NeedsChunks(const Sequence& sequence) const {
-  if (sequence.rows() > workspace_.limits().tokens) return true;
-  const int64_t history = sequence.history_end() - sequence.skip;
+bool Batcher::NeedsChunks(const Sequence& sequence, const HistoryPlan& plan) const {
+  if (RowsOf(sequence, plan) > workspace_.limits().tokens) return true;
+  const int64_t history = plan.end - plan.resume;
   return chunk_tokens_ > 0 && history > chunk_tokens_ && !config_.contextual_mask;
 }
 
-AttentionMask Batcher::MaskOf(const Sequence& sequence, int64_t history_end) const {
-  AttentionMask mask;
-  mask.history_begin = sequence.skip;
-  mask.history_end = history_end;
-  // Dropped contextual tokens are history like others.
-  mask.num_context =
-      sequence.skip > 0 ? 0 : static_cast<int64_t>(sequence.tokens.contextual.size());
-  mask.window = config_.max_attn_len;
-  mask.group = config_.target_group_size;
-  mask.contextual_mask = config_.contextual_mask;
-  return mask;
+int64_t Batcher::PagesOf(const HistoryPlan& plan) const {
+  const int64_t page = workspace_.layout().page_tokens;
+  return CeilDiv(plan.end, page) - plan.first / page;
 }
 
-bool Batcher::AddWhole(const Sequence& sequence) {
-  const int64_t page = workspace_.layout().page_tokens;
-  const int64_t pages = CeilDiv(sequence.history_end(), page) - sequence.skip / page;
-  if (!workspace_.pieces.empty() && (rows_ + sequence.rows() > workspace_.limits().tokens ||
-                                     pages_ + pages > workspace_.limits().step_pages)) {
-    return false;
-  }
+bool Batcher::Fits(const Sequence& sequence, const HistoryPlan& plan, bool cached) const {
+  if (workspace_.pieces.empty()) return true;
+  if (workspace_.pieces.size() == workspace_.pieces.capacity()) return false;
+  if (rows_ + RowsOf(sequence, plan) > workspace_.limits().tokens) return false;
+  return cached || pages_ + PagesOf(plan) <= workspace_.limits().step_pages;
+}
+
+Piece Batcher::Begin(const Sequence& sequence, const HistoryPlan& plan) const {
   Piece piece;
   piece.user = &sequence.tokens;
-  piece.mask = MaskOf(sequence, sequence.history_end());
   piece.num_context = static_cast<int64_t>(sequence.tokens.contextual.size());
-  piece.total_history = sequence.history_end();
-  piece.history_first = sequence.skip;
-  piece.history_count = sequence.history_end() - sequence.skip;
-  piece.candidate_count = sequence.num_candidates();
-  piece.kv = workspace_.StepKv(pages_, sequence.skip);
-  workspace_.pieces.push_back(piece);
-  rows_ += sequence.rows();
-  pages_ += pages;
-  return true;
+  piece.first_item = plan.first_item;
+  piece.total_history = plan.end;
+  piece.mask.history_begin = plan.first;
+  // Dropped contextual tokens are history like others.
+  piece.mask.num_context = plan.first > 0 ? 0 : piece.num_context;
+  piece.mask.window = config_.max_attn_len;
+  piece.mask.group = config_.target_group_size;
+  piece.mask.contextual_mask = config_.contextual_mask;
+  return piece;
 }
 
-void Batcher::SetChunk(const Sequence& sequence, ChunkProgress* progress) {
+void Batcher::AddWhole(const Sequence& sequence, const HistoryPlan& plan,
+                       const std::optional<PieceKv>& kv) {
+  Piece piece = Begin(sequence, plan);
+  piece.mask.history_end = plan.end;
+  piece.history_first = plan.resume;
+  piece.history_count = plan.end - plan.resume;
+  piece.candidate_count = sequence.num_candidates();
+  if (kv) {
+    piece.kv = *kv;
+  } else {
+    piece.kv = workspace_.StepKv(pages_, plan.first);
+    pages_ += PagesOf(plan);
+  }
+  workspace_.pieces.push_back(piece);
+  rows_ += RowsOf(sequence, plan);
+}
+
+void Batcher::SetChunk(const Sequence& sequence, const HistoryPlan& plan, const PieceKv& kv,
+                       ChunkProgress* progress) {
   Clear();
   const int64_t limit = workspace_.limits().tokens;
   int64_t chunk = chunk_tokens_ > 0 ? std::min(chunk_tokens_, limit) : limit;
   if (config_.contextual_mask) chunk = limit;  // computed whole, and the limit lets it
-  Piece piece;
-  piece.user = &sequence.tokens;
-  piece.num_context = static_cast<int64_t>(sequence.tokens.contextual.size());
-  piece.total_history = sequence.history_end();
+  Piece piece = Begin(sequence, plan);
+  piece.kv = kv;
   piece.history_first = progress->history;
-  piece.history_count = std::min(chunk, sequence.history_end() - progress->history);
+  piece.history_count = std::min(chunk, plan.end - progress->history);
   progress->history += piece.history_count;
-  piece.mask = MaskOf(sequence, progress->history);
-  if (progress->history == sequence.history_end()) {
+  piece.mask.history_end = progress->history;
+  if (progress->history == plan.end) {
     const int64_t left = sequence.num_candidates() - progress->candidates;
     const int64_t room = limit - piece.history_count;
     piece.candidate_first = progress->candidates;
@@ -70,7 +85,6 @@ void Batcher::SetChunk(const Sequence& sequence, ChunkProgress* progress) {
         left <= room ? left : room / config_.target_group_size * config_.target_group_size;
     progress->candidates += piece.candidate_count;
   }
-  piece.kv = workspace_.SequenceKv(sequence.skip);
   workspace_.pieces.push_back(piece);
 }
 

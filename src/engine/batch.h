@@ -1,24 +1,14 @@
-// Splitting requests into steps that fit the workspace.
+// Splitting sequences into steps that fit the workspace.
 #ifndef HSTU_ENGINE_BATCH_H_
 #define HSTU_ENGINE_BATCH_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "engine/sequence.h"
 #include "engine/workspace.h"
-#include "model/user_tokens.h"
 
 namespace hstu {
-
-// A request that passed all checks.
-struct Sequence {
-  int64_t request;  // index of its answer
-  UserTokens tokens;
-  int64_t skip;  // history tokens dropped at the front; positions go on counting
-
-  int64_t history_end() const { return tokens.history_tokens(); }
-  int64_t num_candidates() const { return static_cast<int64_t>(tokens.candidates.size()); }
-  int64_t rows() const { return history_end() - skip + num_candidates(); }
-};
 
 // How far a sequence that is computed in chunks has come.
 struct ChunkProgress {
@@ -31,17 +21,24 @@ class Batcher {
   // `chunk_tokens`: see EngineOptions; 0 splits only what doesn't fit.
   Batcher(const ModelConfig& config, int64_t chunk_tokens, Workspace* workspace);
 
-  bool NeedsChunks(const Sequence& sequence) const;
-  // Adds a piece with the whole sequence to workspace->pieces; false if the step is full.
-  bool AddWhole(const Sequence& sequence);
-  // Sets workspace->pieces to the part of a sequence that follows what is done, which moves on.
-  void SetChunk(const Sequence& sequence, ChunkProgress* progress);
+  bool NeedsChunks(const Sequence& sequence, const HistoryPlan& plan) const;
+
+  // Whether a whole sequence fits the step beside what it has. `cached`: its pages are not the
+  // step's.
+  bool Fits(const Sequence& sequence, const HistoryPlan& plan, bool cached) const;
+  // Adds a piece with the whole sequence. Without `kv` its K and V live for this step only.
+  void AddWhole(const Sequence& sequence, const HistoryPlan& plan,
+                const std::optional<PieceKv>& kv);
+  // Sets the step to the part of a sequence that follows what is done, which moves on.
+  void SetChunk(const Sequence& sequence, const HistoryPlan& plan, const PieceKv& kv,
+                ChunkProgress* progress);
   // Numbers the rows of all pieces. Call before a step runs.
   void NumberRows();
   void Clear();
 
  private:
-  AttentionMask MaskOf(const Sequence& sequence, int64_t history_end) const;
+  int64_t PagesOf(const HistoryPlan& plan) const;
+  Piece Begin(const Sequence& sequence, const HistoryPlan& plan) const;
 
   const ModelConfig& config_;
   const int64_t chunk_tokens_;

@@ -132,11 +132,27 @@ void Forward::ListAttentionBlocks() {
 void Forward::Embed() {
   constexpr int64_t kEmbedRows = 64;
   const auto embed = [&](const Piece& piece, Rows rows, int64_t first_token) {
-    operators_.embed_tokens(
-        {model_.contextual_tables(), piece.user->contextual.data(), piece.num_context,
-         model_.item_table(), model_.action_table(), piece.user->items, piece.user->actions,
-         piece.user->candidates, model_.position_table(), config_.num_position_buckets,
-         std::sqrt(static_cast<float>(config_.hidden_size)), first_token, X(rows)});
+    EmbedTokensArgs args{};
+    args.contextual_tables = model_.contextual_tables();
+    args.contextual = piece.user->contextual.data();
+    args.num_context = piece.num_context;
+    args.item_table = model_.item_table();
+    args.action_table = model_.action_table();
+    args.history_tokens = piece.total_history;
+    if (first_token < piece.total_history) {
+      args.first_item = piece.first_item;
+      args.items = piece.user->items;
+      args.actions = piece.user->actions;
+    } else {
+      args.first_item = (piece.total_history - piece.num_context) / config_.tokens_per_item();
+      args.candidates = piece.user->candidates;
+    }
+    args.position_table = model_.position_table();
+    args.num_positions = config_.num_position_buckets;
+    args.scale = std::sqrt(static_cast<float>(config_.hidden_size));
+    args.first_token = first_token;
+    args.out = X(rows);
+    operators_.embed_tokens(args);
   };
   pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int thread) {
     const Piece& piece = workspace_.pieces[task];

@@ -28,6 +28,7 @@ struct Piece {
   const UserTokens* user = nullptr;
   AttentionMask mask;         // history_end counts the history that this step knows
   int64_t num_context = 0;    // contextual tokens at the front of the sequence
+  int64_t first_item = 0;     // of the sequence, the one that user->items begins with
   int64_t total_history = 0;  // tokens of the whole history: the position of all candidates
   int64_t history_first = 0;  // position of the first history token to compute
   int64_t history_count = 0;

@@ -44,26 +44,30 @@ HWY_INLINE TableRow RowOf(const RowTable& table, int64_t row, int64_t columns) {
   return {table.data + row * columns * static_cast<int64_t>(SizeOf(table.dtype)), table.dtype};
 }
 
-HWY_INLINE TableRow TokenRow(const EmbedTokensArgs& args, int64_t token, int64_t history) {
+HWY_INLINE TableRow TokenRow(const EmbedTokensArgs& args, int64_t token) {
   const int64_t columns = args.out.cols;
-  if (token >= history) return RowOf(args.item_table, args.candidates[token - history], columns);
+  if (token >= args.history_tokens) {
+    return RowOf(args.item_table, args.candidates[token - args.history_tokens], columns);
+  }
   if (token < args.num_context) {
     return RowOf(args.contextual_tables[token], args.contextual[token], columns);
   }
   const int64_t index = token - args.num_context;
-  if (args.action_table.data == nullptr) return RowOf(args.item_table, args.items[index], columns);
-  return index % 2 == 0 ? RowOf(args.item_table, args.items[index / 2], columns)
-                        : RowOf(args.action_table, args.actions[index / 2], columns);
+  if (args.action_table.data == nullptr) {
+    return RowOf(args.item_table, args.items[index - args.first_item], columns);
+  }
+  const int64_t item = index / 2 - args.first_item;
+  return index % 2 == 0 ? RowOf(args.item_table, args.items[item], columns)
+                        : RowOf(args.action_table, args.actions[item], columns);
 }
 
 void EmbedTokens(const EmbedTokensArgs& args) {
   const FloatTag d;
   const int64_t columns = args.out.cols;
-  const int64_t history = args.HistoryTokens();
-  const int64_t last_position = std::min(history, args.num_positions - 1);
+  const int64_t last_position = std::min(args.history_tokens, args.num_positions - 1);
   for (int64_t i = 0; i < args.out.rows; ++i) {
     const int64_t token = args.first_token + i;
-    const TableRow row = TokenRow(args, token, history);
+    const TableRow row = TokenRow(args, token);
     const TableRow position = RowOf(args.position_table, std::min(token, last_position), columns);
     float* out = args.out.Row(i);
     int64_t column = 0;

@@ -27,7 +27,9 @@ struct EmbedTokensArgs {
   const int64_t* contextual;                    // [contextual_tables.size()] rows; see num_context
   int64_t num_context;                          // contextual tokens: all tables', or 0
   RowTable item_table;
-  RowTable action_table;  // without data: items alone
+  RowTable action_table;   // without data: items alone
+  int64_t history_tokens;  // n
+  int64_t first_item;  // of the user's items, the one that items[0] is; earlier ones aren't read
   std::span<const int64_t> items;
   std::span<const int64_t> actions;  // as many, or none
   std::span<const int64_t> candidates;
@@ -36,11 +38,6 @@ struct EmbedTokensArgs {
   float scale;
   int64_t first_token;  // of row 0 of out
   Matrix out;           // [tokens, C]
-
-  int64_t HistoryTokens() const {
-    return num_context +
-           static_cast<int64_t>(items.size()) * (action_table.data != nullptr ? 2 : 1);
-  }
 };
 
 using EmbedTokensFn = void(const EmbedTokensArgs&);

@@ -42,8 +42,10 @@ Part LookUpHistory(const EmbedTokensArgs& args) {
 void EmbedTokensPlain(const EmbedTokensArgs& args) {
   const int64_t columns = args.out.cols;
   Part context(columns);
-  for (int64_t i = 0; i < args.num_context; ++i) {
-    context.Append(args.contextual_tables[i], args.contextual[i]);
+  if (args.first_token < args.num_context) {
+    for (int64_t i = 0; i < args.num_context; ++i) {
+      context.Append(args.contextual_tables[i], args.contextual[i]);
+    }
   }
   const Part history = LookUpHistory(args);
   Part candidates(columns);
@@ -56,14 +58,17 @@ void EmbedTokensPlain(const EmbedTokensArgs& args) {
   const Matrix tokens{all.values.data(), all.offsets[1], columns, columns};
   if (!ConcatNdJagged(parts, {tokens, all.offsets}).ok()) return;  // can't be: the offsets are its
 
-  const int64_t last_position = std::min(args.HistoryTokens(), args.num_positions - 1);
+  // The parts' first token's place in the sequence.
+  const int64_t per_item = args.action_table.data != nullptr ? 2 : 1;
+  const int64_t first = context.offsets[1] > 0 ? 0 : args.num_context + args.first_item * per_item;
+  const int64_t last_position = std::min(args.history_tokens, args.num_positions - 1);
   const auto element = static_cast<int64_t>(SizeOf(args.position_table.dtype));
   for (int64_t i = 0; i < args.out.rows; ++i) {
     const int64_t token = args.first_token + i;
     const std::byte* position =
         args.position_table.data + std::min(token, last_position) * columns * element;
     for (int64_t c = 0; c < columns; ++c) {
-      args.out.Row(i)[c] = tokens.Row(token)[c] * args.scale +
+      args.out.Row(i)[c] = tokens.Row(token - first)[c] * args.scale +
                            LoadFloat(args.position_table.dtype, position + c * element);
     }
   }

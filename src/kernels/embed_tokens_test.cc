@@ -34,13 +34,22 @@ void ExpectFusedIsPlain(Isa isa, int64_t columns, DType dtype, bool actions) {
   const std::vector<int64_t> item_ids = {7, 49, 0, 3};
   const std::vector<int64_t> action_ids = {8, 0, 2, 2};
   const std::vector<int64_t> candidates = {11, 12, 13};
-  EmbedTokensArgs args{contextual_tables, contextual.data(), 2, items.view(), {}, item_ids, {},
-                       candidates,        positions.view(),  8, 8.0f,         0,  {}};
+  EmbedTokensArgs args{};
+  args.contextual_tables = contextual_tables;
+  args.contextual = contextual.data();
+  args.num_context = 2;
+  args.item_table = items.view();
+  args.items = item_ids;
+  args.candidates = candidates;
+  args.position_table = positions.view();
+  args.num_positions = 8;
+  args.scale = 8.0f;
   if (actions) {
     args.action_table = action_rows.view();
     args.actions = action_ids;
   }
-  const int64_t tokens = args.HistoryTokens() + 3;
+  args.history_tokens = 2 + 4 * (actions ? 2 : 1);
+  const int64_t tokens = args.history_tokens + 3;
   for (const int64_t begin : {int64_t{0}, int64_t{3}, tokens - 1}) {
     args.first_token = begin;
     TestMatrix actual(tokens - begin, columns, 5);
@@ -51,6 +60,15 @@ void ExpectFusedIsPlain(Isa isa, int64_t columns, DType dtype, bool actions) {
     EmbedTokensFor(isa)(args);
     ExpectSameBits(actual.view(), expected.view());
     actual.ExpectGapsUntouched();
+    if (begin < 4) continue;
+    // A later part of the history, given without what came before, is the same.
+    args.first_item = 3;
+    args.items = std::span(item_ids).subspan(3);
+    args.actions = std::span(action_ids).subspan(actions ? 3 : 4);
+    EmbedTokensFor(isa)(args);
+    ExpectSameBits(actual.view(), expected.view());
+    EmbedTokensPlain(args);
+    ExpectSameBits(actual.view(), expected.view());
   }
 }
 

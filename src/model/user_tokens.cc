@@ -40,8 +40,9 @@ Result<UserTokens> ResolveTokens(const ModelFiles& files, const Request& request
   UserTokens tokens;
   if (!disable_context) {
     for (const FeatureTable* table : files.contextual()) {
-      HSTU_ASSIGN_OR_RETURN(const std::int64_t row, ContextualRow(*table, request));
-      tokens.contextual.push_back(row);
+      const Result<std::int64_t> row = ContextualRow(*table, request);
+      if (!row.ok() && !tokens.context_error) tokens.context_error = row.error();
+      tokens.contextual.push_back(row.ok() ? row.value() : 0);
     }
   }
   if (files.action() != nullptr) {
@@ -54,6 +55,14 @@ Result<UserTokens> ResolveTokens(const ModelFiles& files, const Request& request
   HSTU_ASSIGN_OR_RETURN(tokens.items, RowsOf(files.item(), request.items));
   HSTU_ASSIGN_OR_RETURN(tokens.candidates, RowsOf(files.item(), request.candidates));
   return tokens;
+}
+
+Status CheckHistoryLength(const ModelConfig& config, std::int64_t tokens, bool truncate,
+                          bool may_truncate) {
+  if (tokens <= config.max_history_tokens || truncate) return {};
+  return MakeError(ErrorCode::kHistoryTooLong,
+                   "history: {} tokens, max_history_tokens is {}; send fewer items{}", tokens,
+                   config.max_history_tokens, may_truncate ? ", or run with --truncate" : "");
 }
 
 std::int64_t TokensToDrop(std::int64_t tokens, std::int64_t max_history_tokens, std::int64_t unit) {

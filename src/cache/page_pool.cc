@@ -1,0 +1,33 @@
+#include "cache/page_pool.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace hstu {
+
+Result<PagePool> PagePool::Make(KvLayout layout) {
+  Arena sizes;
+  sizes.Take<float>(layout.KeyFloats());
+  sizes.Take<float>(layout.ValueFloats());
+  HSTU_ASSIGN_OR_RETURN(Arena arena, Arena::Allocate(sizes.used()));
+  return PagePool(std::move(layout), std::move(arena));
+}
+
+PagePool::PagePool(KvLayout layout, Arena arena)
+    : layout_(std::move(layout)), arena_(std::move(arena)) {
+  keys_ = arena_.Take<float>(layout_.KeyFloats());
+  values_ = arena_.Take<float>(layout_.ValueFloats());
+  free_.reserve(layout_.pages);
+  for (int64_t page = layout_.pages; page > 0; --page) {
+    free_.push_back(static_cast<int32_t>(page - 1));
+  }
+}
+
+int32_t PagePool::Take() {
+  const int32_t page = free_.back();
+  free_.pop_back();
+  return page;
+}
+
+}  // namespace hstu

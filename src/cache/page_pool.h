@@ -1,0 +1,41 @@
+// The cache's memory: pages of K and V for every layer, handed out one by one.
+#ifndef HSTU_CACHE_PAGE_POOL_H_
+#define HSTU_CACHE_PAGE_POOL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/arena.h"
+#include "cache/kv_layout.h"
+#include "hstu/hstu.hpp"
+
+namespace hstu {
+
+class PagePool {
+ public:
+  // Reserves all pages; they get resident when they are written. Errors (kIo) name the size.
+  static Result<PagePool> Make(KvLayout layout);
+
+  const KvLayout& layout() const { return layout_; }
+  int64_t free_pages() const { return static_cast<int64_t>(free_.size()); }
+
+  // A page that nobody has. There must be one.
+  int32_t Take();
+  void Give(int32_t page) { free_.push_back(page); }
+
+  float* keys() const { return keys_; }      // of layer 0, page 0
+  float* values() const { return values_; }  // of layer 0, page 0
+
+ private:
+  PagePool(KvLayout layout, Arena arena);
+
+  KvLayout layout_;
+  Arena arena_;
+  float* keys_;
+  float* values_;
+  std::vector<int32_t> free_;  // the last is handed out next
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_CACHE_PAGE_POOL_H_

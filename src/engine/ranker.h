@@ -1,0 +1,81 @@
+// Requests in, steps run, answers out: joins model, cache and workspace.
+#ifndef HSTU_ENGINE_RANKER_H_
+#define HSTU_ENGINE_RANKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "base/trace.h"
+#include "cache/kv_cache.h"
+#include "engine/batch.h"
+#include "engine/cached_history.h"
+#include "engine/forward.h"
+#include "engine/sequence.h"
+#include "engine/workspace.h"
+#include "hstu/hstu.hpp"
+#include "kernels/operators.h"
+#include "model/model.h"
+
+namespace hstu {
+
+class Ranker {
+ public:
+  Ranker(Model model, const EngineOptions& options, const Operators& operators, Workspace workspace,
+         std::optional<KvCache> cache, int threads);
+
+  // See Engine, whose functions these are.
+  std::vector<Answer> Rank(std::span<const Request> requests);
+  EngineStats stats() const;
+  std::string ProfileTrace() const;
+  std::string ProfileTable() const;
+
+ private:
+  // Where a sequence stands before it is computed.
+  struct Planned {
+    HistoryPlan history;
+    UserState* user = nullptr;  // pinned, in the cache; null: nobody's
+    bool wait = false;          // others have to end first
+  };
+  // A sequence of the running step.
+  struct Member {
+    const Sequence* sequence;
+    UserState* user;
+  };
+
+  Result<Sequence> Resolve(const Request& request, int64_t index) const;
+  Result<Planned> Plan(const Sequence& sequence);
+  Result<HistoryPlan> PlanUncached(const Sequence& sequence) const;
+  PieceKv CacheKv(const UserState& user) const;
+  void SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answer* answer) const;
+  size_t RunStep(const std::vector<Sequence>& sequences, size_t next, std::vector<Answer>* answers);
+  bool RoomFor(const Sequence& sequence) const;
+  void WaitForOthers(std::unique_lock<std::mutex>* lock);
+  void RunInChunks(const Sequence& sequence, const Planned& planned,
+                   std::unique_lock<std::mutex>* lock, Answer* answer);
+  void RunForward();
+  void CopyLogits(const Piece& piece, Answer* answer) const;
+
+  const Model model_;
+  const EngineOptions options_;
+  const Operators operators_;
+  ThreadPool pool_;
+  Workspace workspace_;
+  Batcher batcher_;
+  const std::unique_ptr<Trace> trace_;
+  Forward forward_;
+  std::optional<KvCache> cache_;
+  std::optional<CachedHistory> cached_history_;
+  std::mutex chunk_mutex_;         // held for a whole sequence; never waited for under step_mutex_
+  mutable std::mutex step_mutex_;  // workspace, pool, cache and stats_
+  EngineStats stats_;
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_ENGINE_RANKER_H_

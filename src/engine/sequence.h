@@ -1,0 +1,32 @@
+// A request that passed all checks which don't depend on what is cached.
+#ifndef HSTU_ENGINE_SEQUENCE_H_
+#define HSTU_ENGINE_SEQUENCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "model/user_tokens.h"
+
+namespace hstu {
+
+struct Sequence {
+  int64_t request;  // index of its answer
+  UserTokens tokens;
+  std::optional<std::string> user_id;    // absent: nobody's state is read or kept
+  std::optional<int64_t> history_start;  // in items; absent: the history is whole
+
+  int64_t num_candidates() const { return static_cast<int64_t>(tokens.candidates.size()); }
+};
+
+// Where a sequence's history begins and what of it is left to compute. Positions in tokens.
+struct HistoryPlan {
+  int64_t first = 0;       // the oldest position that is seen
+  int64_t resume = 0;      // the first to compute
+  int64_t end = 0;         // one past the last
+  int64_t first_item = 0;  // of the user's items, the one that the sequence's items begin with
+};
+
+}  // namespace hstu
+
+#endif  // HSTU_ENGINE_SEQUENCE_H_
