@@ -1,0 +1,53 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hstu {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
+    {"init", "makes a random model from a config", AddInit},
+};
+
+int Fail(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  fmt::print(stderr, "hstu: {}\n", message);
+  return kExitUnreadable;
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+int RunCommandLine(int argc, const char* const* argv) {
+  CLI::App app("Inference of HSTU generative recommenders", "hstu");
+  app.set_version_flag("--version", HSTU_VERSION);
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, Runner>> runners;
+  for (const Command& command : Commands()) {
+    CLI::App* subcommand = app.add_subcommand(command.name, command.summary);
+    subcommand->set_version_flag("--version", HSTU_VERSION);
+    runners.emplace_back(subcommand, command.add(*subcommand));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return Fail(fmt::format("{}; see hstu --help", error.what()));
+  }
+  for (const auto& [subcommand, run] : runners) {
+    if (!subcommand->parsed()) continue;
+    const Result<int> status = run();
+    return status.ok() ? status.value() : Fail(status.error().message);
+  }
+  return kExitOk;
+}
+
+}  // namespace hstu
