@@ -12,8 +12,10 @@ namespace hstu {
 namespace {
 
 constexpr Command kCommands[] = {
+    {"rank", "answers requests: candidates in, a logit of each task out", AddRank},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},
+    {"ops", "lists the operators, where they come from and their variants", AddOps},
 };
 
 int Fail(std::string message) {

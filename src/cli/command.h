@@ -29,6 +29,8 @@ std::span<const Command> Commands();
 
 Runner AddInfo(CLI::App& app);
 Runner AddInit(CLI::App& app);
+Runner AddOps(CLI::App& app);
+Runner AddRank(CLI::App& app);
 
 // Runs the command line; what main() returns.
 int RunCommandLine(int argc, const char* const* argv);

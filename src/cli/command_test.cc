@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
+
+#include "cli/testing.h"
 
 namespace hstu {
 namespace {
@@ -15,22 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome RunHstu(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "hstu");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = RunCommandLine(static_cast<int>(arguments.size()), arguments.data());
-  std::string out = testing::internal::GetCapturedStdout();
-  std::string err = testing::internal::GetCapturedStderr();
-  return {status, std::move(out), std::move(err)};
-}
 
 void ExpectOneLine(const Outcome& outcome, const std::string& part) {
   EXPECT_EQ(outcome.status, kExitUnreadable);
@@ -70,19 +56,31 @@ TEST(Info, TellsTheSameAsTextAndAsJson) {
                               HasSubstr("video_id"), HasSubstr("997 rows"), HasSubstr("flops")));
 
   const std::string file = testing::TempDir() + "info.json";
-  EXPECT_EQ(RunHstu({"info", "--model", model, "--json", file.c_str()}).out, text.out);
+  EXPECT_EQ(RunHstu({"info", "--model", model, "--json", file}).out, text.out);
   std::ifstream in(file);
   EXPECT_EQ(nlohmann::json::parse(in), parsed);
+}
+
+TEST(Ops, ListsEveryOperatorAsTextAndAsJson) {
+  const Outcome text = RunHstu({"ops"});
+  EXPECT_EQ(text.status, kExitOk);
+  const auto list = nlohmann::json::parse(RunHstu({"ops", "--json"}).out);
+  EXPECT_GE(list.size(), 5u);
+  for (const auto& entry : list) {
+    EXPECT_THAT(text.out, AllOf(HasSubstr(entry["name"].get<std::string>() + ": "),
+                                HasSubstr(entry["origin"].get<std::string>())));
+    EXPECT_FALSE(entry["variants"].empty());
+  }
 }
 
 TEST(Init, MakesAModelThatInfoReads) {
   const std::string out = testing::TempDir() + "init_cli";
   fs::remove_all(out);
   const char* config = HSTU_GOLDEN_DIR "/kuairand/model/config.json";
-  const Outcome made = RunHstu(
-      {"init", "--config", config, "--seed", "3", "--out", out.c_str(), "--dtype-tables", "bf16"});
+  const Outcome made =
+      RunHstu({"init", "--config", config, "--seed", "3", "--out", out, "--dtype-tables", "bf16"});
   EXPECT_EQ(made.status, kExitOk) << made.err;
-  const Outcome info = RunHstu({"info", "--model", out.c_str(), "--json"});
+  const Outcome info = RunHstu({"info", "--model", out, "--json"});
   const auto parsed = nlohmann::json::parse(info.out);
   EXPECT_EQ(parsed["tables"][0]["dtype"], "bf16");
   fs::remove_all(out);
@@ -98,10 +96,10 @@ TEST(Init, TakesVocabulariesAlong) {
   std::ofstream(folder + "/from/config.json") << config;
   const std::string file = folder + "/from/config.json";
   const std::string out = folder + "/out";
-  ExpectOneLine(RunHstu({"init", "--config", file.c_str(), "--out", out.c_str()}), "ids.txt");
+  ExpectOneLine(RunHstu({"init", "--config", file, "--out", out}), "ids.txt");
   std::ofstream(folder + "/from/ids.txt") << "5\n";
-  EXPECT_EQ(RunHstu({"init", "--config", file.c_str(), "--out", out.c_str()}).status, kExitOk);
-  EXPECT_EQ(RunHstu({"info", "--model", out.c_str()}).status, kExitOk);
+  EXPECT_EQ(RunHstu({"init", "--config", file, "--out", out}).status, kExitOk);
+  EXPECT_EQ(RunHstu({"info", "--model", out}).status, kExitOk);
   fs::remove_all(folder);
 }
 
