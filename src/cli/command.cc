@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,11 +26,19 @@ int Fail(std::string message) {
   return kExitUnreadable;
 }
 
+bool IsCommand(std::string_view name) {
+  return std::any_of(std::begin(kCommands), std::end(kCommands),
+                     [&](const Command& command) { return command.name == name; });
+}
+
 }  // namespace
 
 std::span<const Command> Commands() { return kCommands; }
 
 int RunCommandLine(int argc, const char* const* argv) {
+  if (argc > 1 && argv[1][0] != '-' && !IsCommand(argv[1])) {
+    return Fail(fmt::format("{} is no command; see hstu --help", argv[1]));
+  }
   CLI::App app("Inference of HSTU generative recommenders", "hstu");
   app.set_version_flag("--version", HSTU_VERSION);
   app.require_subcommand(1);

@@ -27,7 +27,7 @@ void ExpectOneLine(const Outcome& outcome, const std::string& part) {
 
 TEST(CommandLine, UsageErrorsAreOneLineAndStatus2) {
   ExpectOneLine(RunHstu({}), "subcommand is required");
-  ExpectOneLine(RunHstu({"fly"}), "fly");
+  ExpectOneLine(RunHstu({"fly"}), "fly is no command");
   ExpectOneLine(RunHstu({"info"}), "--model is required");
   ExpectOneLine(RunHstu({"info", "--model", "x", "--bogus"}), "--bogus");
   ExpectOneLine(RunHstu({"init", "--config", "c", "--out", "o", "--dtype", "f64"}), "f64");
