@@ -225,7 +225,8 @@ nlohmann::ordered_json ToJson(const ModelConfig& config) {
       {"num_layers", config.num_layers},
       {"num_attention_heads", config.num_attention_heads},
       {"kv_channels", config.kv_channels},
-      {"layernorm_epsilon", config.layernorm_epsilon},
+      // As a float reads best: 1e-05, not 9.999999747378752e-06.
+      {"layernorm_epsilon", json::parse(fmt::format("{}", config.layernorm_epsilon))},
       {"residual", config.residual},
       {"attention", config.attention == AttentionKind::kSilu ? "silu" : "softmax"},
       {"scaling_seqlen", config.scaling_seqlen},

@@ -69,6 +69,11 @@ Status Vocabulary::BuildIndex() {
   return {};
 }
 
+std::int64_t Vocabulary::num_bytes() const {
+  return static_cast<std::int64_t>(ids_.capacity() * sizeof(ids_[0]) +
+                                   slots_.capacity() * sizeof(slots_[0]));
+}
+
 std::size_t Vocabulary::FirstSlot(std::int64_t id) const {
   return Mix(static_cast<std::uint64_t>(id)) & (slots_.size() - 1);
 }

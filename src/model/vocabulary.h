@@ -24,6 +24,7 @@ class Vocabulary {
 
   const std::string& file_name() const { return file_name_; }
   std::span<const std::int64_t> ids() const { return ids_; }  // [size], by row
+  std::int64_t num_bytes() const;                             // of memory
 
   std::optional<std::int64_t> Find(std::int64_t id) const;
 

@@ -1,0 +1,40 @@
+// The subcommands of the binary: one file each, listed in command.cc.
+#ifndef HSTU_CLI_COMMAND_H_
+#define HSTU_CLI_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+
+#include "hstu/hstu.hpp"
+
+namespace hstu {
+
+// Exit statuses that scripts rely on.
+constexpr int kExitOk = 0;
+constexpr int kExitUnreadable = 2;   // an option, a model or a file; one line on stderr says which
+constexpr int kExitBadRequests = 3;  // all was read, some requests were answered by an error
+
+// Runs a command whose options are parsed: its exit status, or an error (kExitUnreadable).
+using Runner = std::function<Result<int>()>;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  Runner (*add)(CLI::App& app);  // declares the options on `app`; the runner owns what they fill
+};
+
+// In the order of --help.
+std::span<const Command> Commands();
+
+Runner AddInfo(CLI::App& app);
+Runner AddInit(CLI::App& app);
+Runner AddOps(CLI::App& app);
+Runner AddRank(CLI::App& app);
+
+// Runs the command line; what main() returns.
+int RunCommandLine(int argc, const char* const* argv);
+
+}  // namespace hstu
+
+#endif  // HSTU_CLI_COMMAND_H_

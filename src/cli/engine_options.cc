@@ -1,0 +1,57 @@
+#include "cli/engine_options.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hstu {
+namespace {
+
+constexpr const char* kGroup = "Engine";
+
+std::string CheckDType(const std::string& name) {
+  if (name == "f32") return {};
+  if (name == "bf16") return "bf16 activations are not supported yet; use f32";
+  return name + " is no activation type; use f32";
+}
+
+}  // namespace
+
+void AddEngineOptions(CLI::App& app, EngineOptions& options) {
+  app.add_option("--threads", options.threads, "threads; 0 takes one a processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option_function<std::string>(
+         "--dtype", [](const std::string&) {}, "type of the activations: f32")
+      ->check(CLI::Validator(CheckDType, "f32"))
+      ->group(kGroup);
+  app.add_option("--isa", options.isa, "instruction set: scalar, avx2, avx512; the best by default")
+      ->group(kGroup);
+  app.add_option("--fused-ops", options.fused_ops, "fused operators: all, none, or NAME,...")
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--page-size", options.page_size, "tokens a page, the unit of --truncate")
+      ->check(CLI::IsMember({32, 64, 128}))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--max-step-tokens", options.max_step_tokens,
+                 "the most tokens that one step computes, which bounds memory")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--chunk-tokens", options.chunk_tokens,
+                 "compute histories in chunks of this many tokens; 0: of --max-step-tokens")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_flag("--last-layer-all-rows", options.last_layer_all_rows,
+               "compute rows of the last layer that no answer needs")
+      ->group(kGroup);
+  app.add_flag("--truncate", options.truncate,
+               "drop the oldest tokens of a history that is too long")
+      ->group(kGroup);
+  app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
+      ->group(kGroup);
+}
+
+}  // namespace hstu

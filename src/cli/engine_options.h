@@ -1,0 +1,16 @@
+// The options that every command with an engine has in common.
+#ifndef HSTU_CLI_ENGINE_OPTIONS_H_
+#define HSTU_CLI_ENGINE_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "hstu/hstu.hpp"
+
+namespace hstu {
+
+// Declares them on `app`; parsing fills `options`, which must live until then.
+void AddEngineOptions(CLI::App& app, EngineOptions& options);
+
+}  // namespace hstu
+
+#endif  // HSTU_CLI_ENGINE_OPTIONS_H_

@@ -1,0 +1,36 @@
+// config.json: any bytes give a config or an error; a config survives its own JSON, and its
+// tensors' sizes don't overflow.
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/config.h"
+#include "model/tensor_list.h"
+
+namespace {
+
+void Check(bool promise) {
+  if (!promise) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const hstu::Result<hstu::ModelConfig> config = hstu::ParseConfig(text, "config.json");
+  if (!config.ok()) {
+    const std::string& message = config.error().message;
+    Check(message.starts_with("config.json"));
+    Check(message.find('\n') == message.npos);
+    (void)nlohmann::json(message).dump();  // throws where it is no UTF-8
+    return 0;
+  }
+  const std::string json = hstu::ToJson(config.value()).dump();
+  const hstu::Result<hstu::ModelConfig> again = hstu::ParseConfig(json, "again");
+  Check(again.ok() && hstu::ToJson(again.value()).dump() == json);
+  for (const hstu::TensorSpec& spec : hstu::ListTensors(config.value())) {
+    Check(spec.num_elements() > 0 && spec.num_elements() < std::int64_t{1} << 60);
+  }
+  return 0;
+}
