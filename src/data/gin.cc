@@ -4,7 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "data/input_file.h"
@@ -134,7 +134,8 @@ class ValueParser {
       cursor_.SkipBlanks(true);
       if (!cursor_.Take(':')) return cursor_.Wrong("a ':' is missing after a key");
       HSTU_ASSIGN_OR_RETURN(GinValue value, Parse(depth + 1));
-      dict.emplace_back(std::move(key), std::move(value));
+      dict.keys.push_back(std::move(key));
+      dict.values.push_back(std::move(value));
       cursor_.SkipBlanks(true);
       comma = cursor_.Take(',');
     }

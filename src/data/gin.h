@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,8 +18,11 @@ struct GinReference {
 };
 
 struct GinValue;
-using GinList = std::vector<GinValue>;                       // a list or a tuple
-using GinDict = std::vector<std::pair<GinValue, GinValue>>;  // in the file's order
+using GinList = std::vector<GinValue>;  // a list or a tuple
+struct GinDict {                        // in the order of the file
+  GinList keys;
+  GinList values;
+};
 
 struct GinValue {
   // monostate: None

@@ -26,7 +26,9 @@ std::string Print(const GinValue& value) {
     }
     std::string operator()(const GinDict& dict) {
       std::string text = "{";
-      for (const auto& [key, element] : dict) text += Print(key) + ":" + Print(element) + ";";
+      for (std::size_t i = 0; i < dict.keys.size(); ++i) {
+        text += Print(dict.keys[i]) + ":" + Print(dict.values[i]) + ";";
+      }
       return text + "}";
     }
   };

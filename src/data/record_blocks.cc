@@ -13,8 +13,21 @@ Result<RecordBlocks> RecordBlocks::Open(const std::string& path, const RecordBlo
   return RecordBlocks(std::move(file), limits);
 }
 
+namespace {
+
+// Small files need no large block; what is compressed grows a few times.
+std::size_t FirstBlockBytes(const InputFile& file, const RecordBlockLimits& limits) {
+  constexpr std::int64_t kGrowth = 8;
+  constexpr std::int64_t kLeast = 4096;
+  if (file.bytes_on_disk() == 0) return limits.block_bytes;  // of a pipe nothing is known
+  return static_cast<std::size_t>(std::min(static_cast<std::int64_t>(limits.block_bytes),
+                                           std::max(kLeast, kGrowth * file.bytes_on_disk())));
+}
+
+}  // namespace
+
 RecordBlocks::RecordBlocks(InputFile file, const RecordBlockLimits& limits)
-    : file_(std::move(file)), limits_(limits), buffer_(limits.block_bytes) {}
+    : file_(std::move(file)), limits_(limits), buffer_(FirstBlockBytes(file_, limits)) {}
 
 // Moves what is left to the front and reads until the buffer is full or the file ends.
 Status RecordBlocks::Refill() {
