@@ -101,6 +101,8 @@ class Engine::Impl {
     return table;
   }
 
+  int64_t num_tasks() const { return model_.config().num_tasks(); }
+
   EngineStats stats() const {
     const std::lock_guard lock(step_mutex_);
     return stats_with_sizes();
@@ -232,6 +234,7 @@ std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
 
 std::string Engine::ProfileTrace() const { return impl_->ProfileTrace(); }
 std::string Engine::ProfileTable() const { return impl_->ProfileTable(); }
+std::int64_t Engine::num_tasks() const { return impl_->num_tasks(); }
 
 EngineStats Engine::stats() const { return impl_->stats(); }
 
