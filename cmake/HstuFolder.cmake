@@ -1,9 +1,11 @@
 # One library target a folder of src/, with the arrows of the design checked: a folder may include
 # only headers of the folders that it names in DEPS (and of those that they may use).
 
-# hstu_folder(name SOURCES ... [DEPS folder ...] [LIBS target ...] [TESTS x_test.cc ...])
+# hstu_folder(name SOURCES ... [DEPS folder ...] [LIBS target ...] [TESTS x_test.cc ...]
+#             [CONCURRENT_TESTS x_test.cc ...])
+# CONCURRENT_TESTS start threads: they run under ThreadSanitizer too.
 function(hstu_folder name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;TESTS;CONCURRENT_TESTS" ${ARGN})
   set(allowed ${name} ${ARG_DEPS})
   foreach(dep IN LISTS ARG_DEPS)
     get_property(below GLOBAL PROPERTY HSTU_ALLOWED_${dep})
@@ -27,12 +29,15 @@ function(hstu_folder name)
     foreach(test IN LISTS ARG_TESTS)
       hstu_test(${name} ${test})
     endforeach()
+    foreach(test IN LISTS ARG_CONCURRENT_TESTS)
+      hstu_test(${name} ${test} CONCURRENT)
+    endforeach()
   endif()
 endfunction()
 
-# hstu_test(folder x_test.cc [LIBS target ...]): a GoogleTest binary, one CTest test.
+# hstu_test(folder x_test.cc [CONCURRENT] [LIBS target ...]): a GoogleTest binary, one CTest test.
 function(hstu_test folder source)
-  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT" "" "LIBS" ${ARGN})
   get_filename_component(test ${source} NAME_WE)
   add_executable(${test} ${source})
   target_link_libraries(${test} PRIVATE hstu_warnings hstu_${folder} ${ARG_LIBS} GTest::gmock GTest::gtest_main)
@@ -40,7 +45,15 @@ function(hstu_test folder source)
                              HSTU_GOLDEN_DIR="${HSTU_GOLDEN_DIR}")
   set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${folder}.${test} COMMAND ${test})
-  set_tests_properties(${folder}.${test} PROPERTIES TIMEOUT 600)
+  set_tests_properties(${folder}.${test} PROPERTIES TIMEOUT 900)
+  if(ARG_CONCURRENT)
+    set_tests_properties(${folder}.${test} PROPERTIES LABELS concurrent)
+    add_dependencies(concurrent_tests ${test})
+  endif()
+  if(HSTU_SANITIZE)
+    # Sanitized code is slow: randomised tests take fewer rounds of the same cases.
+    set_tests_properties(${folder}.${test} PROPERTIES ENVIRONMENT HSTU_TEST_ROUNDS=2)
+  endif()
 endfunction()
 
 function(hstu_check_includes name allowed)

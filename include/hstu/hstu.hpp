@@ -15,6 +15,9 @@
 #include <variant>
 #include <vector>
 
+// What libhstu.so exports.
+#define HSTU_API __attribute__((visibility("default")))
+
 namespace hstu {
 
 // What went wrong. The first five are answers to a request; the others end a command.
@@ -31,7 +34,7 @@ enum class ErrorCode {
 };
 
 // The name that answers carry, such as "id_out_of_range".
-const char* ErrorName(ErrorCode code);
+HSTU_API const char* ErrorName(ErrorCode code);
 
 struct Error {
   ErrorCode code;
@@ -125,7 +128,7 @@ struct EngineStats {
   std::int64_t step_allocations = 0;   // on the heap during steps; 0 where nothing counts them
 };
 
-class Engine {
+class HSTU_API Engine {
  public:
   // Loads a model folder (config.json, model.safetensors). Embedding tables stay mapped.
   static Result<Engine> Load(const std::string& folder, const EngineOptions& options = {});
@@ -137,6 +140,9 @@ class Engine {
   // Answers all requests, in order. A bad request gets its error and disturbs no other. In f32 an
   // answer is the same bits whatever else is in the batch. Safe to call from many threads.
   std::vector<Answer> Rank(std::span<const Request> requests);
+
+  // Logits of one candidate.
+  std::int64_t num_tasks() const;
 
   EngineStats stats() const;
 

@@ -236,7 +236,7 @@ TEST(EvaluateSample, BaselinesAreThoseOfTheModelCard) {
   EXPECT_EQ(report->candidates, expected["candidates"]);
   for (std::size_t task = 0; task < 8; ++task) {
     const auto& known = expected["tasks"][task];
-    EXPECT_EQ(report->tasks[task].name, known["task"]);
+    EXPECT_EQ(report->tasks[task].name, known["task"].get<std::string>());
     EXPECT_EQ(report->tasks[task].model.positives, known["positives"]);
     EXPECT_NEAR(*report->tasks[task].popularity.value, known["popularity"], 1e-12);
     EXPECT_NEAR(*report->tasks[task].last_action.value, known["last_action"], 1e-12);

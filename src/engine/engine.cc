@@ -89,6 +89,7 @@ std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
   return impl_->Rank(requests);
 }
 
+std::int64_t Engine::num_tasks() const { return impl_->num_tasks(); }
 EngineStats Engine::stats() const { return impl_->stats(); }
 std::string Engine::ProfileTrace() const { return impl_->ProfileTrace(); }
 std::string Engine::ProfileTable() const { return impl_->ProfileTable(); }

@@ -31,6 +31,7 @@ class Ranker {
 
   // See Engine, whose functions these are.
   std::vector<Answer> Rank(std::span<const Request> requests);
+  std::int64_t num_tasks() const { return model_.config().num_tasks(); }
   EngineStats stats() const;
   std::string ProfileTrace() const;
   std::string ProfileTable() const;
