@@ -15,6 +15,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"rank", "answers requests: candidates in, a logit of each task out", AddRank},
+    {"bench", "measures latency, tokens/s and memory of given requests", AddBench},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},
     {"ops", "lists the operators, where they come from and their variants", AddOps},

@@ -27,6 +27,7 @@ struct Command {
 // In the order of --help.
 std::span<const Command> Commands();
 
+Runner AddBench(CLI::App& app);
 Runner AddInfo(CLI::App& app);
 Runner AddInit(CLI::App& app);
 Runner AddOps(CLI::App& app);

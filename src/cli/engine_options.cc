@@ -1,6 +1,7 @@
 #include "cli/engine_options.h"
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace hstu {
@@ -50,8 +51,27 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
   app.add_flag("--truncate", options.truncate,
                "drop the oldest tokens of a history that is too long")
       ->group(kGroup);
+  app.add_flag("--kv-cache,!--no-kv-cache", options.kv_cache,
+               "keep K and V of users' histories, so that a request computes only new tokens")
+      ->group(kGroup);
+  app.add_option("--kv-pages", options.kv_pages, "pages of the KV cache; 0: what --kv-bytes holds")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--kv-bytes", options.kv_bytes, "size of the KV cache; 0: 1 GiB")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
+      ->capture_default_str()
+      ->group(kGroup);
   app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
       ->group(kGroup);
+}
+
+void NoteMissingCache(const Engine& engine, const EngineOptions& options) {
+  if (!options.kv_cache || engine.stats().kv_bytes > 0) return;
+  std::fputs(
+      "hstu: contextual_mask lets contextual tokens see the whole history, so nothing can be "
+      "cached: running as without --kv-cache\n",
+      stderr);
 }
 
 }  // namespace hstu

@@ -11,6 +11,9 @@ namespace hstu {
 // Declares them on `app`; parsing fills `options`, which must live until then.
 void AddEngineOptions(CLI::App& app, EngineOptions& options);
 
+// Says on stderr that the model can't be cached, where a cache was asked for.
+void NoteMissingCache(const Engine& engine, const EngineOptions& options);
+
 }  // namespace hstu
 
 #endif  // HSTU_CLI_ENGINE_OPTIONS_H_

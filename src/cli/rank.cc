@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
+#include "cli/profile.h"
 #include "cli/standard_output.h"
 #include "data/answers.h"
 #include "data/line_reader.h"
@@ -22,6 +23,7 @@ struct RankOptions {
   std::string model;
   std::string requests;
   EngineOptions engine;
+  std::string profile;
   AnswerFormat format;
 };
 
@@ -86,6 +88,7 @@ std::int64_t BatchLimit(const RankOptions& options) {
 
 Result<int> RunRank(const RankOptions& options) {
   HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
+  NoteMissingCache(engine, options.engine);
   HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(options.requests, kMaxRequestBytes));
   const std::int64_t limit = BatchLimit(options);
   bool all_good = true;
@@ -97,7 +100,9 @@ Result<int> RunRank(const RankOptions& options) {
       HSTU_ASSIGN_OR_RETURN(const bool good, batch.Answer(engine, options.format));
       all_good = all_good && good;
     }
-    if (!line) return all_good ? kExitOk : kExitBadRequests;
+    if (line) continue;
+    HSTU_RETURN_IF_ERROR(WriteProfile(engine, options.profile));
+    return all_good ? kExitOk : kExitBadRequests;
   }
 }
 
@@ -113,6 +118,7 @@ Runner AddRank(CLI::App& app) {
       ->check(CLI::Range(0, 1 << 30));
   app.add_flag("--probabilities", options->format.probabilities, "add the sigmoid of the logits");
   AddEngineOptions(app, options->engine);
+  AddProfileOption(app, options->profile, options->engine);
   return [options] { return RunRank(*options); };
 }
 

@@ -1,0 +1,168 @@
+// hstu bench: latency, tokens/s and memory of given requests, loading excluded.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/engine_options.h"
+#include "cli/json_output.h"
+#include "cli/profile.h"
+#include "cli/standard_output.h"
+#include "data/line_reader.h"
+#include "data/requests.h"
+
+namespace hstu {
+namespace {
+
+struct BenchOptions {
+  std::string model;
+  std::string requests;
+  int repeat = 10;
+  int batch = 1;
+  std::string json;
+  EngineOptions engine;
+  std::string profile;
+};
+
+Result<std::vector<Request>> ReadRequests(const std::string& path) {
+  HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, kMaxRequestBytes));
+  std::vector<Request> requests;
+  while (true) {
+    HSTU_ASSIGN_OR_RETURN(const std::optional<LineReader::Line> line, reader.Next());
+    if (!line) break;
+    ParsedRequest parsed = ParseRequest(line->text, line->number);
+    if (!parsed.request.ok()) {
+      return MakeError(ErrorCode::kBadData, "{}: {}", path, parsed.request.error().message);
+    }
+    requests.push_back(std::move(parsed.request).value());
+  }
+  if (requests.empty()) return MakeError(ErrorCode::kBadData, "{}: no requests", path);
+  return requests;
+}
+
+// The largest resident size of the process so far, in bytes.
+std::int64_t PeakBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::int64_t kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+struct Measured {
+  std::vector<double> seconds;  // of each call, ascending
+  double total_seconds = 0.0;
+  std::int64_t tokens = 0;
+  double allocations_per_step = 0.0;
+};
+
+Status RankBatch(Engine& engine, std::span<const Request> batch, std::int64_t first) {
+  const std::vector<Answer> answers = engine.Rank(batch);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].error) {
+      return MakeError(ErrorCode::kBadData, "request {}: {}",
+                       first + static_cast<std::int64_t>(i) + 1, answers[i].error->message);
+    }
+  }
+  return {};
+}
+
+// One pass to warm up, then `repeat` that count.
+Result<Measured> Measure(Engine& engine, const std::vector<Request>& requests,
+                         const BenchOptions& options) {
+  Measured measured;
+  EngineStats before;
+  for (int round = 0; round <= options.repeat; ++round) {
+    if (round == 1) before = engine.stats();
+    for (std::size_t i = 0; i < requests.size(); i += static_cast<std::size_t>(options.batch)) {
+      const auto count = std::min<std::size_t>(options.batch, requests.size() - i);
+      const auto begin = std::chrono::steady_clock::now();
+      HSTU_RETURN_IF_ERROR(
+          RankBatch(engine, std::span(requests).subspan(i, count), static_cast<std::int64_t>(i)));
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      if (round > 0) measured.seconds.push_back(seconds.count());
+    }
+  }
+  const EngineStats after = engine.stats();
+  for (const double seconds : measured.seconds) measured.total_seconds += seconds;
+  std::sort(measured.seconds.begin(), measured.seconds.end());
+  measured.tokens = after.tokens - before.tokens;
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, after.steps - before.steps));
+  measured.allocations_per_step =
+      static_cast<double>(after.step_allocations - before.step_allocations) / steps;
+  return measured;
+}
+
+double Quantile(const std::vector<double>& ascending, double quantile) {
+  const double place = quantile * static_cast<double>(ascending.size() - 1);
+  return ascending[static_cast<std::size_t>(place + 0.5)];
+}
+
+Result<int> RunBench(const BenchOptions& options) {
+  HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(options.requests));
+  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
+  HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, options));
+  nlohmann::ordered_json json;
+  for (const auto& [name, quantile] : {std::pair("min", 0.0), std::pair("p50", 0.5),
+                                       std::pair("p90", 0.9), std::pair("p99", 0.99)}) {
+    json["latency"][name] = Quantile(measured.seconds, quantile);
+  }
+  json["tokens_per_second"] = static_cast<double>(measured.tokens) / measured.total_seconds;
+  json["peak_bytes"] = PeakBytes();
+  json["allocations_per_step"] = measured.allocations_per_step;
+  json["arena_bytes"] = engine.stats().arena_bytes;
+  json["requests"] = requests.size();
+  json["batch"] = options.batch;
+  json["repeat"] = options.repeat;
+  HSTU_RETURN_IF_ERROR(WriteProfile(engine, options.profile));
+  if (!options.json.empty()) {
+    HSTU_RETURN_IF_ERROR(WriteJson(json, options.json));
+    if (options.json == "-") return kExitOk;
+  }
+  const auto& latency = json["latency"];
+  HSTU_RETURN_IF_ERROR(WriteStandardOutput(
+      fmt::format("latency ms   min {:.3f}  p50 {:.3f}  p90 {:.3f}  p99 {:.3f}\n"
+                  "tokens/s     {:.0f}\n"
+                  "peak memory  {:.1f} MiB\n"
+                  "allocations  {} a step\n",
+                  latency["min"].get<double>() * 1e3, latency["p50"].get<double>() * 1e3,
+                  latency["p90"].get<double>() * 1e3, latency["p99"].get<double>() * 1e3,
+                  json["tokens_per_second"].get<double>(),
+                  static_cast<double>(json["peak_bytes"].get<std::int64_t>()) / (1 << 20),
+                  measured.allocations_per_step)));
+  HSTU_RETURN_IF_ERROR(FlushStandardOutput());
+  return kExitOk;
+}
+
+}  // namespace
+
+Runner AddBench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  app.add_option("--model", options->model, "folder of the model")->required();
+  app.add_option("--requests", options->requests, "JSON Lines; each must be answerable")
+      ->required();
+  app.add_option("--repeat", options->repeat,
+                 "passes over the requests that count, after one that doesn't")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--batch", options->batch, "requests that are ranked together")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  AddJsonOption(app, options->json);
+  AddEngineOptions(app, options->engine);
+  AddProfileOption(app, options->profile, options->engine);
+  return [options] { return RunBench(*options); };
+}
+
+}  // namespace hstu
