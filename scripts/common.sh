@@ -2,8 +2,6 @@
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
-# Clones in different folders share compiled files.
-export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
 JOBS="${JOBS:-$(nproc)}"
 
 say() { printf '\n== %s\n' "$*"; }
