@@ -16,6 +16,9 @@ namespace {
 constexpr Command kCommands[] = {
     {"rank", "answers requests: candidates in, a logit of each task out", AddRank},
     {"bench", "measures latency, tokens/s and memory of given requests", AddBench},
+    {"eval", "AUC of every task on processed files, beside two baselines", AddEval},
+    {"preprocess", "turns a dataset's logs into processed files", AddPreprocess},
+    {"config", "makes a config of a gin file", AddConfig},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},
     {"ops", "lists the operators, where they come from and their variants", AddOps},

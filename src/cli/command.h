@@ -28,9 +28,12 @@ struct Command {
 std::span<const Command> Commands();
 
 Runner AddBench(CLI::App& app);
+Runner AddConfig(CLI::App& app);
+Runner AddEval(CLI::App& app);
 Runner AddInfo(CLI::App& app);
 Runner AddInit(CLI::App& app);
 Runner AddOps(CLI::App& app);
+Runner AddPreprocess(CLI::App& app);
 Runner AddRank(CLI::App& app);
 
 // Runs the command line; what main() returns.
