@@ -63,7 +63,7 @@ TEST_P(Bitwise, AnswersDependOnNothingButTheRequest) {
   const std::vector<Request> requests = LongRequests(golden, &random);
   for (const Isa isa : SupportedIsas()) {
     const std::vector<Answer> expected = Alone(golden.model, requests, IsaName(isa));
-    const int rounds = isa == Isa::kScalar ? 3 : 10;  // the slow one proves the same
+    const int rounds = Rounds(isa == Isa::kScalar ? 2 : 8);  // the slow one proves the same
     for (int round = 0; round < rounds; ++round) {
       EngineOptions options;
       options.isa = IsaName(isa);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -64,6 +66,12 @@ inline const std::vector<std::string>& GoldenNames() {
                                                  "no_residual",     "odd",     "odd_softmax",
                                                  "plain",           "softmax", "window"};
   return names;
+}
+
+// How often a randomised test repeats itself: `usual`, or less where HSTU_TEST_ROUNDS says so.
+inline int Rounds(int usual) {
+  const char* limit = std::getenv("HSTU_TEST_ROUNDS");
+  return limit == nullptr ? usual : std::min(usual, std::atoi(limit));
 }
 
 inline std::string GoldenTestName(const testing::TestParamInfo<std::string>& info) {

@@ -86,7 +86,8 @@ TEST_P(CachedGolden, EveryAnswerHasTheBitsOfAFreshEngine) {
   const GoldenCase golden = LoadGolden(GetParam());
   Engine fresh = Load(golden.model, {});
   const Request& longest = golden.requests.back();
-  for (unsigned seed = 0; seed < 3; ++seed) {
+  const auto seeds = static_cast<unsigned>(Rounds(3));
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     std::mt19937 random(seed);
     EngineOptions options = Cached();
     options.kv_pages = 129 + random() % 9;  // one user needs 129
@@ -95,7 +96,7 @@ TEST_P(CachedGolden, EveryAnswerHasTheBitsOfAFreshEngine) {
     options.chunk_tokens = random() % 2 == 0 ? 0 : 20 + random() % 100;
     Engine engine = Load(golden.model, options);
     std::map<std::string, Request> users;
-    for (int step = 0; step < 20; ++step) {
+    for (int step = 0; step < 15; ++step) {
       std::vector<Request> batch;
       for (int i = 0; i < 4; ++i) {
         const std::string id = "u" + std::to_string(random() % 12);
@@ -220,7 +221,7 @@ TEST(KvCacheConcurrency, ManyCallersShareUsersAndATinyPool) {
   for (unsigned caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
       std::mt19937 random(caller);
-      for (int round = 0; round < 6; ++round) {
+      for (int round = 0; round < Rounds(6); ++round) {
         const size_t first = random() % requests.size();
         const auto part = std::span(requests).subspan(first, std::min<size_t>(5, 36 - first));
         const std::vector<Answer> answers = engine.Rank(part);
