@@ -1,0 +1,74 @@
+// The shipped example: the engine agrees with torch, which trained the model, on logits and AUC.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/testing.h"
+
+namespace hstu {
+namespace {
+
+const std::string kExample = std::string(HSTU_SOURCE_DIR) + "/examples/kuairand";
+
+std::vector<nlohmann::json> JsonLines(std::istream& lines) {
+  std::vector<nlohmann::json> all;
+  std::string line;
+  while (std::getline(lines, line)) all.push_back(nlohmann::json::parse(line));
+  return all;
+}
+
+TEST(Example, LogitsAreTorchs) {
+  for (const char* cache : {"--no-kv-cache", "--kv-cache"}) {
+    const Outcome outcome = RunHstu({"rank", "--model", kExample + "/model", "--requests",
+                                     kExample + "/requests.jsonl", cache});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    std::istringstream out(outcome.out);
+    std::ifstream expected_file(kExample + "/expected.jsonl");
+    const std::vector<nlohmann::json> actual = JsonLines(out);
+    const std::vector<nlohmann::json> expected = JsonLines(expected_file);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      ASSERT_EQ(actual[i].at("user_id"), expected[i].at("user_id"));
+      const auto logits = actual[i].at("logits").get<std::vector<std::vector<float>>>();
+      const auto torchs = expected[i].at("logits").get<std::vector<std::vector<float>>>();
+      ASSERT_EQ(logits.size(), torchs.size());
+      for (size_t c = 0; c < logits.size(); ++c) {
+        for (size_t t = 0; t < logits[c].size(); ++t) {
+          ASSERT_NEAR(logits[c][t], torchs[c][t], 1e-4);
+        }
+      }
+    }
+  }
+}
+
+TEST(Example, AucsAreTorchs) {
+  const auto folder = std::filesystem::temp_directory_path() / "hstu_example_test";
+  std::filesystem::create_directories(folder);
+  const Outcome preprocessed =
+      RunHstu({"preprocess", "--dataset", "kuairand", "--training", "--log",
+               kExample + "/data/log_standard_4_08_to_4_21_sample.csv", "--out-dir", folder});
+  ASSERT_EQ(preprocessed.status, 0) << preprocessed.err;
+  const Outcome outcome = RunHstu(
+      {"eval", "--model", kExample + "/model", "--data", folder, "--json", folder / "eval.json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  std::ifstream actual_file(folder / "eval.json");
+  std::ifstream expected_file(kExample + "/expected_auc.json");
+  const auto actual = nlohmann::json::parse(actual_file).at("tasks");
+  const auto expected = nlohmann::json::parse(expected_file).at("tasks");
+  ASSERT_EQ(actual.size(), 8u);
+  for (size_t t = 0; t < 8; ++t) {
+    EXPECT_EQ(actual[t].at("positives"), expected[t].at("positives"));
+    EXPECT_NEAR(actual[t].at("auc").get<double>(), expected[t].at("model").get<double>(), 1e-4);
+    EXPECT_NEAR(actual[t].at("popularity_auc").get<double>(),
+                expected[t].at("popularity").get<double>(), 1e-4);
+    EXPECT_NEAR(actual[t].at("last_action_auc").get<double>(),
+                expected[t].at("last_action").get<double>(), 1e-4);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace hstu
