@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs the commands that the documentation shows: every ```sh block under a line `<!-- run -->`, the
-# blocks of a file one after the other, in a folder that sees build/ and examples/.
+# Runs what the documentation shows: every ```sh block under a line `<!-- run -->`, the blocks of a
+# file one after the other, in a folder that sees build/ and examples/; and the test in the files
+# that docs/operators.md gives under `<!-- file: PATH -->`.
 source "$(dirname "$0")/common.sh"
+export PATH="$ROOT/build:$PATH"
 
 # The marked blocks of a file.
 commands_of() {
@@ -9,6 +11,28 @@ commands_of() {
        inside { print }
        /^```sh$/ { inside = marked }
        { marked = /^<!-- run -->$/ }' "$1"
+}
+
+# write_files FILE FOLDER: the files that a page gives, as they would lie in the repository.
+write_files() {
+  awk -v root="$2" '
+    /^```/ { inside = 0 }
+    inside { print > path }
+    /^```cpp$/ && path != "" { inside = 1; system("mkdir -p $(dirname " path ")") }
+    /^<!-- file: .* -->$/ { path = root "/" $3; next }
+    !inside && !/^```/ { path = "" }' "$1"
+}
+
+# The operator of the worked example, compiled as src/kernels is.
+operator_example() {
+  local work="$1"
+  write_files docs/operators.md "$work"
+  g++ -std=c++20 -O1 -Wall -Wextra -Werror -ffp-contract=off -DHWY_COMPILE_ALL_ATTAINABLE \
+    '-DHWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)' -DHWY_SHARED_DEFINE \
+    -I"$work/src" -Isrc -Iinclude "$work"/src/kernels/*.cc -o "$work/example_test" \
+    build/src/kernels/libhstu_kernels.a build/src/base/libhstu_base.a -lhwy -lfmt \
+    -lgtest_main -lgtest -pthread
+  "$work/example_test"
 }
 
 count=0
@@ -22,5 +46,10 @@ for file in README.md DEVELOPERS.md docs/*.md examples/*/README.md; do
   rm -rf "$work"
   count=$((count + 1))
 done
+
+printf '== the example in docs/operators.md\n'
+work="$(mktemp --directory)"
+operator_example "$work"
+rm -rf "$work"
 printf 'the commands of %d files ran\n' "$count"
 [[ $count -gt 0 ]]

@@ -45,9 +45,9 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}  // NOLINT: implicit, so that `return value;` works
-  Result(Error error)
-      : state_(std::move(error)) {}  // NOLINT: implicit, so that `return error;` works
+  // Implicit, so that `return value;` and `return error;` work.
+  Result(T value) : state_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return std::holds_alternative<T>(state_); }
   T& value() & { return std::get<T>(state_); }
@@ -65,8 +65,8 @@ class [[nodiscard]] Result {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error)
-      : error_(std::move(error)) {}  // NOLINT: implicit, so that `return error;` works
+  // Implicit, so that `return error;` works.
+  Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return !error_.has_value(); }
   const Error& error() const { return *error_; }

@@ -21,7 +21,10 @@ struct MatrixView {
   MatrixView Cols(int64_t begin, int64_t count) const {
     return {data + begin, rows, count, stride};
   }
-  operator MatrixView<const T>() const { return {data, rows, cols, stride}; }
+  // Implicit, as from T* to const T*.
+  operator MatrixView<const T>() const {  // NOLINT(google-explicit-constructor)
+    return {data, rows, cols, stride};
+  }
 };
 
 using Matrix = MatrixView<float>;
