@@ -62,7 +62,7 @@ class KvCache {
   // A fresh user whose first `skip` tokens are dropped unseen.
   UserState* Restart(const std::string& user_id, const HistoryTokens& history, int64_t skip);
 
-  void Unpin(UserState* user) { --user->pins; }
+  static void Unpin(UserState* user) { --user->pins; }
 
   // Forgets a user, who must not be pinned.
   void Erase(std::string_view user_id);

@@ -1,6 +1,7 @@
 // hstu bench: latency, tokens/s and memory of given requests, loading excluded.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -106,7 +107,7 @@ Result<Measured> Measure(Engine& engine, const std::vector<Request>& requests,
 
 double Quantile(const std::vector<double>& ascending, double quantile) {
   const double place = quantile * static_cast<double>(ascending.size() - 1);
-  return ascending[static_cast<std::size_t>(place + 0.5)];
+  return ascending[static_cast<std::size_t>(std::lround(place))];
 }
 
 Result<int> RunBench(const BenchOptions& options) {

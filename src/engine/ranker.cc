@@ -134,7 +134,7 @@ size_t Ranker::RunStep(const std::vector<Sequence>& sequences, size_t next,
   RunForward();
   for (size_t i = 0; i < members.size(); ++i) {
     CopyLogits(workspace_.pieces[i], &(*answers)[members[i].sequence->request]);
-    if (members[i].user != nullptr) cache_->Unpin(members[i].user);
+    if (members[i].user != nullptr) KvCache::Unpin(members[i].user);
   }
   return next;
 }
@@ -170,7 +170,7 @@ void Ranker::RunInChunks(const Sequence& sequence, const Planned& planned,
   } while (progress.history < planned.history.end ||
            progress.candidates < sequence.num_candidates());
   lock->lock();
-  if (planned.user != nullptr) cache_->Unpin(planned.user);
+  if (planned.user != nullptr) KvCache::Unpin(planned.user);
   lock->unlock();
 }
 
