@@ -18,7 +18,7 @@ AnyFunction Erase(Function* function) {
 
 // An operator with a variant for every instruction set of the machine, and its plain one.
 template <typename Function>
-OperatorInfo Dispatched(std::string name, std::string summary, Function* (*variant_for)(Isa),
+OperatorInfo Dispatched(const std::string& name, std::string summary, Function* (*variant_for)(Isa),
                         Function* plain) {
   OperatorInfo info{name, "src/kernels/" + name + ".cc", std::move(summary), {}};
   for (const Isa isa : SupportedIsas()) {
@@ -29,7 +29,7 @@ OperatorInfo Dispatched(std::string name, std::string summary, Function* (*varia
 }
 
 template <typename Function>
-OperatorInfo Single(std::string name, std::string summary, Function* function) {
+OperatorInfo Single(const std::string& name, std::string summary, Function* function) {
   return {name, "src/kernels/" + name + ".cc", std::move(summary), {{"plain", Erase(function)}}};
 }
 
@@ -86,7 +86,7 @@ Result<Operators> SelectOperators(const OperatorRegistry& registry, Isa isa,
                                   std::string_view fused_ops) {
   HSTU_ASSIGN_OR_RETURN(const std::set<std::string> fused, ParseFusedOps(registry, fused_ops));
   const auto select = [&](auto** function, std::string_view name) {
-    const bool is_fused = fused.count(std::string(name)) > 0;
+    const bool is_fused = fused.contains(std::string(name));
     const AnyFunction chosen =
         registry.Find(name)->Variant(is_fused ? IsaName(isa) : std::string_view("plain"));
     *function = reinterpret_cast<std::remove_reference_t<decltype(*function)>>(chosen);
