@@ -1,10 +1,9 @@
-#include "model/config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/test_files.h"
 #include "cli/testing.h"
+#include "model/config.h"
 
 namespace hstu {
 namespace {
