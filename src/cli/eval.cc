@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
+#include "cli/profile.h"
 #include "cli/standard_output.h"
 #include "data/evaluate.h"
 #include "model/config.h"
@@ -22,6 +23,7 @@ struct EvalArguments {
   std::optional<std::int64_t> candidates;
   std::optional<std::int64_t> max_history;
   std::string json;
+  std::string profile;
   EvalOptions eval;
   EngineOptions engine;
 };
@@ -71,6 +73,7 @@ Result<int> RunEval(const EvalArguments& arguments) {
   if (arguments.json != "-") HSTU_RETURN_IF_ERROR(WriteStandardOutput(EvalTable(report)));
   HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   if (!arguments.json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(EvalJson(report), arguments.json));
+  HSTU_RETURN_IF_ERROR(WriteProfile(engine, arguments.profile));
   return kExitOk;
 }
 
@@ -99,6 +102,7 @@ Runner AddEval(CLI::App& app) {
       ->check(CLI::Range(0, 9));
   AddJsonOption(app, arguments->json);
   AddEngineOptions(app, arguments->engine);
+  AddProfileOption(app, arguments->profile, arguments->engine);
   return [arguments] { return RunEval(*arguments); };
 }
 
