@@ -129,7 +129,7 @@ TEST(Requests, HostileLinesAreAnswered) {
   EXPECT_THAT(ErrorOf("{\"user_id\": \"\xff\"}"), HasSubstr("UTF-8"));
   EXPECT_THAT(ErrorOf(std::string_view("{\0}", 3)), HasSubstr("no JSON object"));
   EXPECT_THAT(ErrorOf("{\"user_id\": \"" + std::string(1'000'000, 'x')), HasSubstr("quote"));
-  EXPECT_THAT(ErrorOf(std::string(kMaxRequestBytes + 1, ' ')), HasSubstr("more than 67108864"));
+  EXPECT_THAT(ErrorOf(std::string(kMaxRequestBytes + 1, ' ')), HasSubstr("more than 16777216"));
 }
 
 }  // namespace
