@@ -54,7 +54,7 @@ struct ModelConfig {
 
 // Parses and checks config.json. Sizes of a parsed config multiply without overflow: any tensor of
 // the model has fewer than 2^62 bytes. Errors (kBadModel) name `file_name`, key, value and limit.
-Result<ModelConfig> ParseConfig(std::string_view json, std::string_view file_name);
+Result<ModelConfig> ParseConfig(std::string_view text, std::string_view file_name);
 
 // Every key, in one fixed form: parsing it gives the same config.
 nlohmann::ordered_json ToJson(const ModelConfig& config);
