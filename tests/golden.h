@@ -62,9 +62,9 @@ inline GoldenCase LoadGolden(const std::string& name) {
 }
 
 inline const std::vector<std::string>& GoldenNames() {
-  static const std::vector<std::string> names = {"contextual_mask", "groups",  "kuairand",
-                                                 "no_residual",     "odd",     "odd_softmax",
-                                                 "plain",           "softmax", "window"};
+  static const std::vector<std::string> names = {
+      "contextual_mask", "groups", "hierarchical", "kuairand", "no_residual", "odd",
+      "odd_softmax",     "plain",  "softmax",      "window"};
   return names;
 }
 

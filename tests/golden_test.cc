@@ -70,7 +70,7 @@ TEST_P(Golden, HoldsPlainWithinOneHundredThousandthOfFused) {
 TEST_P(Golden, HoldsWithEachOperatorFusedAlone) {
   const GoldenCase golden = LoadGolden(GetParam());
   for (const char* name : {"embed_tokens", "layer_norm", "in_linear_silu", "hstu_attention",
-                           "norm_mul", "linear_residual", "l2_norm", "linear"}) {
+                           "norm_mul", "linear_residual", "pool_windows", "l2_norm", "linear"}) {
     EngineOptions options;
     options.fused_ops = name;
     ExpectExpected(golden, Rank(golden, options));

@@ -34,7 +34,8 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 
 class GoldenStream : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenStream,
-                         testing::Values("stream", "stream_evict", "stream_softmax"),
+                         testing::Values("stream", "stream_evict", "stream_softmax",
+                                         "stream_hierarchical"),
                          GoldenTestName);
 
 TEST_P(GoldenStream, HoldsFusedAndPlainOnEveryIsaInAnyBatches) {

@@ -7,8 +7,7 @@
 
 namespace hstu {
 
-KvCache::KvCache(PagePool pool, int64_t max_history_tokens)
-    : pool_(std::move(pool)), max_history_tokens_(max_history_tokens) {}
+KvCache::KvCache(PagePool pool) : pool_(std::move(pool)) {}
 KvCache::~KvCache() = default;
 KvCache::KvCache(KvCache&&) noexcept = default;
 
@@ -20,18 +19,28 @@ const UserState* KvCache::Find(std::string_view user_id) const {
 std::optional<int64_t> KvCache::FirstDifference(const UserState& user,
                                                 const HistoryTokens& history) {
   const auto size = static_cast<int64_t>(history.tokens.size());
-  const int64_t begin = std::max(user.first, history.begin);
-  const int64_t end = std::min(user.count, history.begin + size);
-  int64_t position = begin;
+  if (history.begin + size < user.first()) return std::nullopt;
+  int64_t position = std::max(user.first(), history.begin);
+  const int64_t end = std::min(user.count(), history.begin + size);
   while (position < end &&
-         user.tokens[position - user.first] == history.tokens[position - history.begin]) {
+         user.tokens[position - user.first()] == history.tokens[position - history.begin]) {
     ++position;
   }
-  // What is shorter than the evicted part differs there.
-  if (history.begin + size < user.first) return std::nullopt;
-  const bool differs = position < end;
-  if (differs && user.first > 0 && position <= user.first) return std::nullopt;
   return position;
+}
+
+std::optional<StagePositions> KvCache::ResumeAt(const UserState& user, const HistoryTokens& history,
+                                                int64_t difference) const {
+  StagePositions resume;
+  if (difference == user.count()) {
+    for (const UserStage& stage : user.stages) resume.push_back(stage.count);
+  } else {
+    resume = ResumePositions(shape().stages, difference);
+    if (user.first() > 0 && resume[0] <= user.first()) return std::nullopt;
+  }
+  const int64_t end = history.begin + static_cast<int64_t>(history.tokens.size());
+  if (end - resume[0] > shape().max_history_tokens) return std::nullopt;
+  return resume;
 }
 
 UserState* KvCache::FindOrAdd(const std::string& user_id) {
@@ -42,6 +51,10 @@ UserState* KvCache::FindOrAdd(const std::string& user_id) {
   }
   auto user = std::make_unique<UserState>();
   user->user_id = user_id;
+  for (const Stage& stage : shape().stages) {
+    UserStage& added = user->stages.emplace_back();
+    added.waiting.resize((stage.aggregation.window - 1) * shape().hidden_size);
+  }
   UserState* added = user.get();
   users_.emplace(user_id, std::move(user));
   Touch(added);
@@ -49,54 +62,75 @@ UserState* KvCache::FindOrAdd(const std::string& user_id) {
 }
 
 UserState* KvCache::Extend(const std::string& user_id, const HistoryTokens& history,
-                           int64_t resume) {
+                           const StagePositions& resume) {
+  const UserState& known = *Find(user_id);
+  StagePositions first;
+  for (const UserStage& stage : known.stages) first.push_back(stage.first);
   const int64_t end = history.begin + static_cast<int64_t>(history.tokens.size());
-  const UserState* known = Find(user_id);
-  const int64_t first = known == nullptr ? 0 : known->first;
-  const int64_t kept = resume - first;
-  const int64_t over = kept + (end - resume) - max_history_tokens_;
-  const int64_t unit = PageTokens();
-  const int64_t drop = over > 0 ? std::min(CeilDiv(over, unit) * unit, kept) : 0;
-  const int64_t pages = end == first + drop ? 0 : CeilDiv(end, unit) - (first + drop) / unit;
-
-  UserState* user = FindOrAdd(user_id);
-  ++user->pins;  // no victim of its own growth
-  if (!MakeFree(pages - static_cast<int64_t>(user->table.size()))) {
-    --user->pins;
-    if (known == nullptr) Erase(user_id);
-    return nullptr;
+  const int64_t over = end - first[0] - shape().max_history_tokens;
+  if (over > 0) {
+    const int64_t unit = EvictionUnit(shape().stages, PageTokens());
+    const int64_t drop = std::min(CeilDiv(over, unit) * unit, resume[0] - first[0]);
+    const StagePositions kept = FirstWithout(shape().stages, first[0] + drop);
+    // A window that still waits for inputs stays, and goes with the next eviction.
+    for (size_t i = 0; i < first.size(); ++i) {
+      first[i] = std::max(first[i], std::min(kept[i], resume[i]));
+    }
   }
-  CutTail(user, resume);
-  CutFront(user, drop);
-  if (known == nullptr) user->num_context = history.num_context;
-  Append(user, history, resume);
-  counters_.tokens_evicted += drop;
+  StagePositions counts = resume;
+  AdvanceTo(shape().stages, end, &counts);
+  UserState* user = FindOrAdd(user_id);
+  if (!Reserve(user, first, counts)) return nullptr;
+  counters_.tokens_evicted += first[0] - user->first();
+  // What is computed again before `history` begins is known by its tokens.
+  const int64_t from = std::max(resume[0], history.begin);
+  user->tokens.resize(from - user->first());
+  user->tokens.erase(user->tokens.begin(), user->tokens.begin() + (first[0] - user->first()));
+  for (size_t i = 0; i < first.size(); ++i) {
+    CutTail(i, resume[i], &user->stages[i]);
+    CutFront(i, first[i], &user->stages[i]);
+  }
+  Append(user, history, from, counts);
   return user;
 }
 
 UserState* KvCache::Restart(const std::string& user_id, const HistoryTokens& history,
                             int64_t skip) {
-  const int64_t end = static_cast<int64_t>(history.tokens.size());
-  const int64_t pages = end == skip ? 0 : CeilDiv(end, PageTokens()) - skip / PageTokens();
+  const bool is_new = Find(user_id) == nullptr;
+  const StagePositions first = FirstWithout(shape().stages, skip);
+  StagePositions counts = first;
+  AdvanceTo(shape().stages, static_cast<int64_t>(history.tokens.size()), &counts);
   UserState* user = FindOrAdd(user_id);
-  ++user->pins;
-  if (!MakeFree(pages - static_cast<int64_t>(user->table.size()))) {
-    --user->pins;
-    if (user->count == 0) Erase(user_id);
+  if (!Reserve(user, first, counts)) {
+    if (is_new) Erase(user_id);
     return nullptr;
   }
   ReleasePages(user);
   user->tokens.clear();
-  user->first = user->count = skip;
   user->num_context = history.num_context;
-  Append(user, history, skip);
+  for (size_t i = 0; i < first.size(); ++i)
+    user->stages[i].first = user->stages[i].count = first[i];
+  Append(user, history, skip, counts);
   return user;
 }
 
-// Evicts the users that were not used for longest until `pages` are free.
-bool KvCache::MakeFree(int64_t pages) {
+// Makes room for the user to hold [first, counts) of each stage, and pins it.
+bool KvCache::Reserve(UserState* user, const StagePositions& first, const StagePositions& counts) {
+  std::vector<int64_t> pages;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const auto has = static_cast<int64_t>(user->stages[i].table.size());
+    pages.push_back(PagesFor(first[i], counts[i], PageTokens()) - has);
+  }
+  ++user->pins;  // no victim of its own growth
+  if (MakeFree(pages)) return true;
+  --user->pins;
+  return false;
+}
+
+// Evicts the users that were not used for longest until each stage has so many pages free.
+bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
   UserState* victim = oldest_;
-  while (pool_.free_pages() < pages && victim != nullptr) {
+  while (!IsFree(pages) && victim != nullptr) {
     UserState* next = victim->newer;
     if (victim->pins == 0) {
       Erase(victim->user_id);
@@ -104,46 +138,54 @@ bool KvCache::MakeFree(int64_t pages) {
     }
     victim = next;
   }
-  return pool_.free_pages() >= pages;
+  return IsFree(pages);
+}
+
+bool KvCache::IsFree(const std::vector<int64_t>& pages) const {
+  for (size_t i = 0; i < pages.size(); ++i) {
+    if (pool_.free_pages(i) < pages[i]) return false;
+  }
+  return true;
 }
 
 // Forgets the positions from `count` on.
-void KvCache::CutTail(UserState* user, int64_t count) {
+void KvCache::CutTail(size_t stage, int64_t count, UserStage* user) {
   user->count = count;
-  user->tokens.resize(count - user->first);
-  const int64_t pages =
-      user->kept() == 0 ? 0 : CeilDiv(count, PageTokens()) - user->first / PageTokens();
+  const int64_t pages = PagesFor(user->first, count, PageTokens());
   while (static_cast<int64_t>(user->table.size()) > pages) {
-    pool_.Give(user->table.back());
+    pool_.Give(stage, user->table.back());
     user->table.pop_back();
   }
 }
 
-// Forgets the oldest `tokens` positions.
-void KvCache::CutFront(UserState* user, int64_t tokens) {
-  const int64_t first_page = user->first / PageTokens();
-  user->first += tokens;
-  user->tokens.erase(user->tokens.begin(), user->tokens.begin() + tokens);
+// Forgets the positions before `first`.
+void KvCache::CutFront(size_t stage, int64_t first, UserStage* user) {
   const auto table_pages = static_cast<int64_t>(user->table.size());
-  const int64_t gone = user->kept() == 0
-                           ? table_pages
-                           : std::min(user->first / PageTokens() - first_page, table_pages);
-  for (int64_t i = 0; i < gone; ++i) pool_.Give(user->table[i]);
+  int64_t gone = first / PageTokens() - user->first / PageTokens();
+  user->first = first;
+  gone = user->kept() == 0 ? table_pages : std::min(gone, table_pages);
+  for (int64_t i = 0; i < gone; ++i) pool_.Give(stage, user->table[i]);
   user->table.erase(user->table.begin(), user->table.begin() + gone);
 }
 
-void KvCache::Append(UserState* user, const HistoryTokens& history, int64_t from) {
+// Adds the tokens of `history` from position `from` on, and pages up to `counts`.
+void KvCache::Append(UserState* user, const HistoryTokens& history, int64_t from,
+                     const StagePositions& counts) {
   user->tokens.insert(user->tokens.end(), history.tokens.begin() + (from - history.begin),
                       history.tokens.end());
-  user->count = history.begin + static_cast<int64_t>(history.tokens.size());
-  if (user->kept() == 0) return;
-  const int64_t pages = CeilDiv(user->count, PageTokens()) - user->first / PageTokens();
-  while (static_cast<int64_t>(user->table.size()) < pages) user->table.push_back(pool_.Take());
+  for (size_t i = 0; i < counts.size(); ++i) {
+    UserStage& stage = user->stages[i];
+    stage.count = counts[i];
+    const int64_t pages = PagesFor(stage.first, stage.count, PageTokens());
+    while (static_cast<int64_t>(stage.table.size()) < pages) stage.table.push_back(pool_.Take(i));
+  }
 }
 
 void KvCache::ReleasePages(UserState* user) {
-  for (const int32_t page : user->table) pool_.Give(page);
-  user->table.clear();
+  for (size_t i = 0; i < user->stages.size(); ++i) {
+    for (const int32_t page : user->stages[i].table) pool_.Give(i, page);
+    user->stages[i].table.clear();
+  }
 }
 
 void KvCache::Erase(std::string_view user_id) {

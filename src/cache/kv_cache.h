@@ -33,8 +33,7 @@ struct KvCacheCounters {
 
 class KvCache {
  public:
-  // `max_history_tokens`: the most that is kept of one user.
-  KvCache(PagePool pool, int64_t max_history_tokens);
+  explicit KvCache(PagePool pool);
   ~KvCache();
   KvCache(KvCache&&) noexcept;
   KvCache& operator=(KvCache&&) = delete;
@@ -46,20 +45,27 @@ class KvCache {
   // Null where nothing is known of the user.
   const UserState* Find(std::string_view user_id) const;
 
-  // The first position of `history` that has to be computed: all kept tokens before it are the
-  // same. Evicted positions count as the same; nothing where the first that differs is not after
-  // them (there is nothing left to go on from).
+  // The first token of `history` that is not known: all kept tokens before it are the same. Evicted
+  // positions count as the same; nothing where `history` ends before the oldest kept token.
   static std::optional<int64_t> FirstDifference(const UserState& user,
                                                 const HistoryTokens& history);
 
-  // Takes the user (a new one, if need be) to `history`: forgets what differs, evicts the oldest
-  // units where it gets too long, and takes pages for the rest, from others if need be. Null, and
-  // nothing is changed but that others may have been evicted, if there are not enough pages: then
-  // let steps that pin users end. `resume` is the position to compute from, as FirstDifference
-  // gives it, or 0 to start afresh. Pins the user.
-  UserState* Extend(const std::string& user_id, const HistoryTokens& history, int64_t resume);
+  // Where each stage has to go on so that `history` replaces what is known from `difference` on (as
+  // FirstDifference gives it). At the end of what is known that is where each stage is; before it,
+  // where windows that reach over `difference` begin. Nothing where that needs evicted tokens, or
+  // leaves more to compute than a user may keep.
+  std::optional<StagePositions> ResumeAt(const UserState& user, const HistoryTokens& history,
+                                         int64_t difference) const;
 
-  // A fresh user whose first `skip` tokens are dropped unseen.
+  // Takes a known user to `history`: forgets what comes from `resume` on (as ResumeAt gives it),
+  // evicts the oldest units where it gets too long, and takes pages for the rest, from others if
+  // need be. Null, and nothing is changed but that others may have been evicted, if there are not
+  // enough pages: then let steps that pin users end. Pins the user.
+  UserState* Extend(const std::string& user_id, const HistoryTokens& history,
+                    const StagePositions& resume);
+
+  // A user, known or not, as a fresh one whose first `skip` tokens are dropped unseen. Null and
+  // pins as in Extend.
   UserState* Restart(const std::string& user_id, const HistoryTokens& history, int64_t skip);
 
   static void Unpin(UserState* user) { --user->pins; }
@@ -74,17 +80,20 @@ class KvCache {
   };
 
   int64_t PageTokens() const { return pool_.layout().page.page_tokens; }
+  const KvModelShape& shape() const { return pool_.layout().shape; }
   UserState* FindOrAdd(const std::string& user_id);
-  bool MakeFree(int64_t pages);
-  void CutTail(UserState* user, int64_t count);
-  void CutFront(UserState* user, int64_t tokens);
-  void Append(UserState* user, const HistoryTokens& history, int64_t from);
+  bool MakeFree(const std::vector<int64_t>& pages);
+  bool IsFree(const std::vector<int64_t>& pages) const;
+  bool Reserve(UserState* user, const StagePositions& first, const StagePositions& counts);
+  void CutTail(size_t stage, int64_t count, UserStage* user);
+  void CutFront(size_t stage, int64_t first, UserStage* user);
+  void Append(UserState* user, const HistoryTokens& history, int64_t from,
+              const StagePositions& counts);
   void ReleasePages(UserState* user);
   void Touch(UserState* user);
   void Unlink(UserState* user);
 
   PagePool pool_;
-  int64_t max_history_tokens_;
   std::unordered_map<std::string, std::unique_ptr<UserState>, Hash, std::equal_to<>> users_;
   UserState* newest_ = nullptr;
   UserState* oldest_ = nullptr;

@@ -1,29 +1,73 @@
 #include "cache/kv_layout.h"
 
+#include "base/aligned.h"
 #include "base/error.h"
 
 namespace hstu {
+namespace {
 
-int64_t KvLayout::KeyFloats() const {
-  return static_cast<int64_t>(key_offsets.size()) * pages * page.KeyPageFloats();
+KvPageLayout PageLayout(const KvModelShape& shape, int64_t page_tokens) {
+  return {shape.heads, shape.dim, page_tokens};
 }
 
-int64_t KvLayout::ValueFloats() const {
-  return static_cast<int64_t>(value_offsets.size()) * pages * page.ValuePageFloats();
+// Of one page in one layer, K and V.
+int64_t LayerPageBytes(const KvPageLayout& page) {
+  return (page.KeyPageFloats() + page.ValuePageFloats()) * static_cast<int64_t>(sizeof(float));
 }
 
-int64_t KvLayout::Bytes() const {
-  return (KeyFloats() + ValueFloats()) * static_cast<int64_t>(sizeof(float));
+// Each stage's pages where the first has `pages` of them.
+std::vector<KvStageLayout> StageLayouts(const KvModelShape& shape, int64_t page_tokens,
+                                        int64_t pages) {
+  const std::vector<int64_t> per_user = KvPagesPerUser(shape, page_tokens);
+  std::vector<KvStageLayout> stages;
+  int64_t layer = 0;
+  for (size_t i = 0; i < per_user.size(); ++i) {
+    const int64_t layers = shape.stages[i].num_layers;
+    stages.push_back({layer, layers, CeilDiv(pages * per_user[i], per_user[0])});
+    layer += layers;
+  }
+  return stages;
 }
 
-int64_t KvPageBytes(const KvModelShape& shape, int64_t page_tokens) {
-  const KvPageLayout page{shape.heads, shape.dim, page_tokens};
-  return shape.num_layers * (page.KeyPageFloats() + page.ValuePageFloats()) *
-         static_cast<int64_t>(sizeof(float));
+int64_t CountLayerPages(const std::vector<KvStageLayout>& stages) {
+  int64_t pages = 0;
+  for (const KvStageLayout& stage : stages) pages += stage.num_layers * stage.pages;
+  return pages;
 }
 
-int64_t KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens) {
-  return CeilDiv(shape.max_history_tokens, page_tokens) + 1;
+int64_t PoolBytes(const KvModelShape& shape, int64_t page_tokens, int64_t pages) {
+  return CountLayerPages(StageLayouts(shape, page_tokens, pages)) *
+         LayerPageBytes(PageLayout(shape, page_tokens));
+}
+
+}  // namespace
+
+int64_t KvLayout::LayerPages() const { return CountLayerPages(stages); }
+
+int64_t KvLayout::Bytes() const { return LayerPages() * LayerPageBytes(page); }
+
+int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens) {
+  return end == first ? 0 : CeilDiv(end, page_tokens) - first / page_tokens;
+}
+
+std::vector<int64_t> KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens) {
+  std::vector<int64_t> pages = MostKept(shape.stages, shape.max_history_tokens);
+  for (int64_t& count : pages) count = CeilDiv(count, page_tokens) + 1;
+  return pages;
+}
+
+KvUserBytes CountUserBytes(const KvModelShape& shape, int64_t page_tokens) {
+  const StagePositions tokens = CompleteTokens(shape.stages, shape.max_history_tokens);
+  const std::vector<int64_t> pages = KvPagesPerUser(shape, page_tokens);
+  const int64_t page_bytes = LayerPageBytes(PageLayout(shape, page_tokens));
+  KvUserBytes bytes;
+  for (size_t i = 0; i < pages.size(); ++i) {
+    const int64_t layer = shape.stages[i].num_layers * page_bytes;
+    bytes.staged += layer * pages[i];
+    bytes.uniform += layer * pages[0];
+    bytes.separate += layer * CeilDiv(tokens[i], page_tokens);
+  }
+  return bytes;
 }
 
 Status CheckPageTokens(int64_t page_tokens) {
@@ -36,21 +80,36 @@ Status CheckPageTokens(int64_t page_tokens) {
 
 Result<KvLayout> MakeKvLayout(const KvModelShape& shape, int64_t page_tokens, int64_t pages) {
   HSTU_RETURN_IF_ERROR(CheckPageTokens(page_tokens));
-  const int64_t needed = KvPagesPerUser(shape, page_tokens);
+  const int64_t needed = KvPagesPerUser(shape, page_tokens)[0];
   if (pages < needed) {
     return MakeError(ErrorCode::kBadArgument,
                      "kv_pages {}: one user of {} tokens needs {} pages of {} tokens ({} bytes)",
                      pages, shape.max_history_tokens, needed, page_tokens,
-                     needed * KvPageBytes(shape, page_tokens));
+                     PoolBytes(shape, page_tokens, needed));
   }
   KvLayout layout;
-  layout.page = {shape.heads, shape.dim, page_tokens};
-  layout.pages = pages;
-  for (int64_t layer = 0; layer < shape.num_layers; ++layer) {
-    layout.key_offsets.push_back(layer * pages * layout.page.KeyPageFloats());
-    layout.value_offsets.push_back(layer * pages * layout.page.ValuePageFloats());
+  layout.shape = shape;
+  layout.page = PageLayout(shape, page_tokens);
+  layout.stages = StageLayouts(shape, page_tokens, pages);
+  int64_t page = 0;
+  for (const KvStageLayout& stage : layout.stages) {
+    for (int64_t i = 0; i < stage.num_layers; ++i) {
+      layout.key_offsets.push_back(page * layout.page.KeyPageFloats());
+      layout.value_offsets.push_back(page * layout.page.ValuePageFloats());
+      page += stage.pages;
+    }
   }
   return layout;
+}
+
+int64_t KvPagesWithin(const KvModelShape& shape, int64_t page_tokens, int64_t bytes) {
+  int64_t fits = 0;
+  int64_t too_many = bytes / LayerPageBytes(PageLayout(shape, page_tokens)) + 1;
+  while (too_many - fits > 1) {
+    const int64_t middle = fits + (too_many - fits) / 2;
+    (PoolBytes(shape, page_tokens, middle) <= bytes ? fits : too_many) = middle;
+  }
+  return fits;
 }
 
 }  // namespace hstu

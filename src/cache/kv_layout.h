@@ -1,5 +1,6 @@
 // Where the K and V of every layer lie in the cache: one allocation for all K, one for all V, and
-// an offset table computed from the model.
+// an offset table computed from the model. The layers of one stage have the same number of pages,
+// later stages fewer: their tokens are windows of the stage before.
 #ifndef HSTU_CACHE_KV_LAYOUT_H_
 #define HSTU_CACHE_KV_LAYOUT_H_
 
@@ -8,40 +9,64 @@
 
 #include "hstu/hstu.hpp"
 #include "kernels/kv_blocks.h"
+#include "kernels/stages.h"
 
 namespace hstu {
 
 // What the layout needs to know of a model.
 struct KvModelShape {
-  int64_t num_layers = 0;
+  std::vector<Stage> stages;
   int64_t heads = 0;
   int64_t dim = 0;                 // D, of one head
-  int64_t max_history_tokens = 0;  // of one user
+  int64_t hidden_size = 0;         // C, of outputs that wait for their window
+  int64_t max_history_tokens = 0;  // of one user, in the first stage
+
+  int64_t num_stages() const { return static_cast<int64_t>(stages.size()); }
+};
+
+struct KvStageLayout {
+  int64_t first_layer = 0;
+  int64_t num_layers = 0;
+  int64_t pages = 0;  // in each of its layers
 };
 
 struct KvLayout {
+  KvModelShape shape;
   KvPageLayout page;
-  int64_t pages = 0;                   // in every layer
+  std::vector<KvStageLayout> stages;
   std::vector<int64_t> key_offsets;    // of each layer, in floats
   std::vector<int64_t> value_offsets;  // of each layer, in floats
 
-  int64_t KeyFloats() const;
-  int64_t ValueFloats() const;
+  int64_t LayerPages() const;  // of all layers together
+  int64_t KeyFloats() const { return LayerPages() * page.KeyPageFloats(); }
+  int64_t ValueFloats() const { return LayerPages() * page.ValuePageFloats(); }
   int64_t Bytes() const;  // of all K and V
 };
 
-// Bytes that one page takes in all layers together, K and V.
-int64_t KvPageBytes(const KvModelShape& shape, int64_t page_tokens);
+// Pages of a layer that hold the positions [first, end); the first page may begin in its middle.
+int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens);
 
-// Pages that one user fills at most: a first page that begins in its middle included.
-int64_t KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens);
+// Pages that one user fills at most in a layer of each stage: a first page that begins in its
+// middle included.
+std::vector<int64_t> KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens);
+
+// Bytes of one user at max_history_tokens, K and V of all layers.
+struct KvUserBytes {
+  int64_t staged = 0;    // as they are: stages of different lengths
+  int64_t uniform = 0;   // if every layer were as long as the first stage's
+  int64_t separate = 0;  // an allocation of its own for each layer, of just its tokens' whole pages
+};
+KvUserBytes CountUserBytes(const KvModelShape& shape, int64_t page_tokens);
 
 // kBadArgument, with the reason, for a page size other than 32, 64 and 128.
 Status CheckPageTokens(int64_t page_tokens);
 
-// Errors (kBadArgument): CheckPageTokens; fewer pages than
-// one user may need, with the number.
+// `pages`: of a layer of the first stage; the others get as many as hold the same users.
+// Errors (kBadArgument): CheckPageTokens; fewer pages than one user may need, with the number.
 Result<KvLayout> MakeKvLayout(const KvModelShape& shape, int64_t page_tokens, int64_t pages);
+
+// The most pages of a layer of the first stage with which a layout fits into `bytes`.
+int64_t KvPagesWithin(const KvModelShape& shape, int64_t page_tokens, int64_t bytes);
 
 }  // namespace hstu
 

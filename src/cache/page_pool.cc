@@ -18,15 +18,18 @@ PagePool::PagePool(KvLayout layout, Arena arena)
     : layout_(std::move(layout)), arena_(std::move(arena)) {
   keys_ = arena_.Take<float>(layout_.KeyFloats());
   values_ = arena_.Take<float>(layout_.ValueFloats());
-  free_.reserve(layout_.pages);
-  for (int64_t page = layout_.pages; page > 0; --page) {
-    free_.push_back(static_cast<int32_t>(page - 1));
+  for (const KvStageLayout& stage : layout_.stages) {
+    std::vector<int32_t>& pages = free_.emplace_back();
+    pages.reserve(stage.pages);
+    for (int64_t page = stage.pages; page > 0; --page) {
+      pages.push_back(static_cast<int32_t>(page - 1));
+    }
   }
 }
 
-int32_t PagePool::Take() {
-  const int32_t page = free_.back();
-  free_.pop_back();
+int32_t PagePool::Take(size_t stage) {
+  const int32_t page = free_[stage].back();
+  free_[stage].pop_back();
   return page;
 }
 

@@ -1,4 +1,5 @@
-// The cache's memory: pages of K and V for every layer, handed out one by one.
+// The cache's memory: pages of K and V, handed out one by one. A page is one of a stage: its number
+// holds for all layers of the stage.
 #ifndef HSTU_CACHE_PAGE_POOL_H_
 #define HSTU_CACHE_PAGE_POOL_H_
 
@@ -17,11 +18,11 @@ class PagePool {
   static Result<PagePool> Make(KvLayout layout);
 
   const KvLayout& layout() const { return layout_; }
-  int64_t free_pages() const { return static_cast<int64_t>(free_.size()); }
+  int64_t free_pages(size_t stage) const { return static_cast<int64_t>(free_[stage].size()); }
 
   // A page that nobody has. There must be one.
-  int32_t Take();
-  void Give(int32_t page) { free_.push_back(page); }
+  int32_t Take(size_t stage);
+  void Give(size_t stage, int32_t page) { free_[stage].push_back(page); }
 
   float* keys() const { return keys_; }      // of layer 0, page 0
   float* values() const { return values_; }  // of layer 0, page 0
@@ -33,7 +34,7 @@ class PagePool {
   Arena arena_;
   float* keys_;
   float* values_;
-  std::vector<int32_t> free_;  // the last is handed out next
+  std::vector<std::vector<int32_t>> free_;  // of each stage; the last is handed out next
 };
 
 }  // namespace hstu

@@ -2,25 +2,52 @@
 #ifndef HSTU_CACHE_USER_STATE_H_
 #define HSTU_CACHE_USER_STATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "kernels/stages.h"
+
 namespace hstu {
 
-// Positions count from the start of the user's stream, evicted tokens included. K and V of the
-// positions [first, count) lie in the pages of `table`, which holds those from first / page_tokens
-// on; the first page may begin in its middle.
-struct UserState {
-  std::string user_id;
-  int64_t num_context = 0;      // contextual tokens at the front of the stream
-  int64_t first = 0;            // the oldest position kept
-  int64_t count = 0;            // one past the newest
-  std::vector<int64_t> tokens;  // rows of the tokens [first, count), in their tables
+// What is kept of a user in one stage. Positions are the stage's own; they count from the start of
+// the user's stream, evicted tokens included. K and V of the positions [first, count), in all
+// layers of the stage, lie in the pages of `table`, which holds those from first / page_tokens on;
+// the first page may begin in its middle.
+struct UserStage {
+  int64_t first = 0;  // the oldest position kept
+  int64_t count = 0;  // one past the newest
   std::vector<int32_t> table;
-  int pins = 0;  // steps that run on it: no victim of eviction
+  // Outputs of the stage before that wait for the rest of their window: WaitingInputs() rows of C
+  // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
+  // not initialised. Empty in the first stage.
+  std::vector<float> waiting;
 
   int64_t kept() const { return count - first; }
+};
+
+// A user's state is what stands here down to `stages`, the K and V in the pages of each stage's
+// table, and the rows that wait: with these, and nothing else, the stream goes on with the same
+// bits. `first` and `count` of the stages are state too: after evictions they don't follow from
+// those of the first stage (a window that was incomplete is kept until the next eviction).
+struct UserState {
+  std::string user_id;
+  int64_t num_context = 0;        // contextual tokens at the front of the stream
+  std::vector<int64_t> tokens;    // rows of the first stage's tokens, in their tables
+  std::vector<UserStage> stages;  // one of each stage of the model
+
+  int pins = 0;  // steps that run on it: no victim of eviction
+
+  // Of the first stage.
+  int64_t first() const { return stages[0].first; }
+  int64_t count() const { return stages[0].count; }
+
+  // Rows that wait in front of a stage after the first.
+  int64_t WaitingInputs(size_t stage, const Aggregation& aggregation) const {
+    const int64_t begin = stages[stage].count * aggregation.stride;
+    return std::max<int64_t>(0, stages[stage - 1].count - begin);
+  }
 
   // Neighbours by last use; the cache's list.
   UserState* newer = nullptr;

@@ -6,23 +6,29 @@ namespace hstu {
 namespace {
 
 int64_t RowsOf(const Sequence& sequence, const HistoryPlan& plan) {
-  return plan.end - plan.resume + sequence.num_candidates();
+  return plan.tokens().end - plan.tokens().resume + sequence.num_candidates();
 }
 
 }  // namespace
 
 Batcher::Batcher(const ModelConfig& config, int64_t chunk_tokens, Workspace* workspace)
-    : config_(config), chunk_tokens_(chunk_tokens), workspace_(*workspace) {}
+    : config_(config),
+      chunk_tokens_(chunk_tokens),
+      workspace_(*workspace),
+      stages_(config.stages.size()) {}
 
 bool Batcher::NeedsChunks(const Sequence& sequence, const HistoryPlan& plan) const {
   if (RowsOf(sequence, plan) > workspace_.limits().tokens) return true;
-  const int64_t history = plan.end - plan.resume;
+  const int64_t history = plan.tokens().end - plan.tokens().resume;
   return chunk_tokens_ > 0 && history > chunk_tokens_ && !config_.contextual_mask;
 }
 
 int64_t Batcher::PagesOf(const HistoryPlan& plan) const {
-  const int64_t page = workspace_.layout().page_tokens;
-  return CeilDiv(plan.end, page) - plan.first / page;
+  int64_t pages = 0;
+  for (const StageSpan& stage : plan.stages) {
+    pages = std::max(pages, PagesFor(stage.first, stage.end, workspace_.layout().page_tokens));
+  }
+  return pages;
 }
 
 bool Batcher::Fits(const Sequence& sequence, const HistoryPlan& plan, bool cached) const {
@@ -37,66 +43,83 @@ Piece Batcher::Begin(const Sequence& sequence, const HistoryPlan& plan) const {
   piece.user = &sequence.tokens;
   piece.num_context = static_cast<int64_t>(sequence.tokens.contextual.size());
   piece.first_item = plan.first_item;
-  piece.total_history = plan.end;
-  piece.mask.history_begin = plan.first;
-  // Dropped contextual tokens are history like others.
-  piece.mask.num_context = plan.first > 0 ? 0 : piece.num_context;
-  piece.mask.window = config_.max_attn_len;
-  piece.mask.group = config_.target_group_size;
-  piece.mask.contextual_mask = config_.contextual_mask;
+  piece.total_history = plan.tokens().end;
   return piece;
 }
 
+PieceStage Batcher::BeginStage(const Sequence& sequence, const HistoryPlan& plan,
+                               size_t stage) const {
+  PieceStage part;
+  part.mask.history_begin = plan.stages[stage].first;
+  // Contextual tokens that were pooled or dropped are history like others.
+  const bool has_context = stage == 0 && plan.tokens().first == 0;
+  part.mask.num_context = has_context ? static_cast<int64_t>(sequence.tokens.contextual.size()) : 0;
+  part.mask.window = config_.max_attn_len;
+  part.mask.group = config_.target_group_size;
+  part.mask.contextual_mask = config_.contextual_mask;
+  return part;
+}
+
 void Batcher::AddWhole(const Sequence& sequence, const HistoryPlan& plan,
-                       const std::optional<PieceKv>& kv) {
-  Piece piece = Begin(sequence, plan);
-  piece.mask.history_end = plan.end;
-  piece.history_first = plan.resume;
-  piece.history_count = plan.end - plan.resume;
-  piece.candidate_count = sequence.num_candidates();
-  if (kv) {
-    piece.kv = *kv;
-  } else {
-    piece.kv = workspace_.StepKv(pages_, plan.first);
-    pages_ += PagesOf(plan);
+                       std::span<const StageMemory> memory) {
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const StageSpan& span = plan.stages[i];
+    PieceStage& stage = stages_[i];
+    stage = BeginStage(sequence, plan, i);
+    stage.mask.history_end = span.end;
+    stage.history_first = span.resume;
+    stage.history_count = span.end - span.resume;
+    stage.memory = memory.empty() ? workspace_.StepMemory(pages_, span.first) : memory[i];
   }
-  workspace_.pieces.push_back(piece);
+  if (memory.empty()) pages_ += PagesOf(plan);
+  Piece piece = Begin(sequence, plan);
+  piece.candidate_count = sequence.num_candidates();
+  workspace_.Add(piece, stages_);
   rows_ += RowsOf(sequence, plan);
 }
 
-void Batcher::SetChunk(const Sequence& sequence, const HistoryPlan& plan, const PieceKv& kv,
-                       ChunkProgress* progress) {
+void Batcher::SetChunk(const Sequence& sequence, const HistoryPlan& plan,
+                       std::span<const StageMemory> memory, ChunkProgress* progress) {
   Clear();
   const int64_t limit = workspace_.limits().tokens;
   int64_t chunk = chunk_tokens_ > 0 ? std::min(chunk_tokens_, limit) : limit;
   if (config_.contextual_mask) chunk = limit;  // computed whole, and the limit lets it
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    stages_[i] = BeginStage(sequence, plan, i);
+    stages_[i].history_first = progress->history[i];
+    stages_[i].memory = memory[i];
+  }
+  const int64_t end = std::min(progress->history[0] + chunk, plan.tokens().end);
+  AdvanceTo(config_.stages, end, &progress->history);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    stages_[i].mask.history_end = progress->history[i];
+    stages_[i].history_count = progress->history[i] - stages_[i].history_first;
+  }
   Piece piece = Begin(sequence, plan);
-  piece.kv = kv;
-  piece.history_first = progress->history;
-  piece.history_count = std::min(chunk, plan.end - progress->history);
-  progress->history += piece.history_count;
-  piece.mask.history_end = progress->history;
-  if (progress->history == plan.end) {
+  if (end == plan.tokens().end) {
     const int64_t left = sequence.num_candidates() - progress->candidates;
-    const int64_t room = limit - piece.history_count;
+    const int64_t room = limit - stages_[0].history_count;
     piece.candidate_first = progress->candidates;
     // Whole groups, but for the last.
     piece.candidate_count =
         left <= room ? left : room / config_.target_group_size * config_.target_group_size;
     progress->candidates += piece.candidate_count;
   }
-  workspace_.pieces.push_back(piece);
+  workspace_.Add(piece, stages_);
 }
 
 void Batcher::NumberRows() {
-  int64_t row = 0;
+  int64_t candidates = 0;
   for (Piece& piece : workspace_.pieces) {
-    piece.history_row = row;
-    row += piece.history_count;
+    piece.candidate_row = candidates;
+    candidates += piece.candidate_count;
   }
-  for (Piece& piece : workspace_.pieces) {
-    piece.candidate_row = row;
-    row += piece.candidate_count;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    int64_t row = candidates;
+    for (Piece& piece : workspace_.pieces) {
+      piece.stages[i].history_row = row;
+      row += piece.stages[i].history_count;
+    }
   }
 }
 

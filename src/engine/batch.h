@@ -3,7 +3,8 @@
 #define HSTU_ENGINE_BATCH_H_
 
 #include <cstdint>
-#include <optional>
+#include <span>
+#include <vector>
 
 #include "engine/sequence.h"
 #include "engine/workspace.h"
@@ -12,8 +13,15 @@ namespace hstu {
 
 // How far a sequence that is computed in chunks has come.
 struct ChunkProgress {
-  int64_t history;     // the next position to compute
-  int64_t candidates;  // scored
+  explicit ChunkProgress(const HistoryPlan& plan) {
+    for (const StageSpan& stage : plan.stages) history.push_back(stage.resume);
+  }
+  bool Done(const Sequence& sequence, const HistoryPlan& plan) const {
+    return history[0] == plan.tokens().end && candidates == sequence.num_candidates();
+  }
+
+  StagePositions history;  // the next to compute
+  int64_t candidates = 0;  // scored
 };
 
 class Batcher {
@@ -26,12 +34,13 @@ class Batcher {
   // Whether a whole sequence fits the step beside what it has. `cached`: its pages are not the
   // step's.
   bool Fits(const Sequence& sequence, const HistoryPlan& plan, bool cached) const;
-  // Adds a piece with the whole sequence. Without `kv` its K and V live for this step only.
+  // Adds a piece with the whole sequence. `memory`: of each stage; where there is none, K and V
+  // live for this step only.
   void AddWhole(const Sequence& sequence, const HistoryPlan& plan,
-                const std::optional<PieceKv>& kv);
+                std::span<const StageMemory> memory);
   // Sets the step to the part of a sequence that follows what is done, which moves on.
-  void SetChunk(const Sequence& sequence, const HistoryPlan& plan, const PieceKv& kv,
-                ChunkProgress* progress);
+  void SetChunk(const Sequence& sequence, const HistoryPlan& plan,
+                std::span<const StageMemory> memory, ChunkProgress* progress);
   // Numbers the rows of all pieces. Call before a step runs.
   void NumberRows();
   void Clear();
@@ -39,10 +48,12 @@ class Batcher {
  private:
   int64_t PagesOf(const HistoryPlan& plan) const;
   Piece Begin(const Sequence& sequence, const HistoryPlan& plan) const;
+  PieceStage BeginStage(const Sequence& sequence, const HistoryPlan& plan, size_t stage) const;
 
   const ModelConfig& config_;
   const int64_t chunk_tokens_;
   Workspace& workspace_;
+  std::vector<PieceStage> stages_;  // of the piece that is being added
   int64_t rows_ = 0;
   int64_t pages_ = 0;
 };

@@ -24,13 +24,17 @@ class CachedHistory {
   CachedHistory(const ModelConfig& config, bool truncate, KvCache* cache);
 
   // Errors leave the user's state as it was, but for a state that can't be continued, which is
-  // dropped: kHistoryNotCached, kHistoryTooLong, kBadRequest.
-  Result<CachedPlan> Plan(const Sequence& sequence);
+  // dropped: kHistoryNotCached, kHistoryTooLong, kBadRequest. Gives the sequence the tokens before
+  // its own that have to be computed again.
+  Result<CachedPlan> Plan(Sequence* sequence);
 
  private:
-  Result<CachedPlan> PlanWhole(const Sequence& sequence, const UserState* known);
-  Result<CachedPlan> PlanContinued(const Sequence& sequence, const UserState* known);
-  Result<CachedPlan> Extend(const Sequence& sequence, const HistoryTokens& history, int64_t resume);
+  Result<CachedPlan> PlanWhole(Sequence* sequence, const UserState* known);
+  Result<CachedPlan> PlanContinued(Sequence* sequence, const UserState* known);
+  Result<CachedPlan> Continue(Sequence* sequence, const UserState& known);
+  CachedPlan Extend(Sequence* sequence, const HistoryTokens& history, const StagePositions& resume);
+  CachedPlan Restart(const Sequence& sequence, const HistoryTokens& history, int64_t skip);
+  int64_t FillIn(const UserState& user, int64_t begin, int64_t end, Sequence* sequence) const;
   HistoryTokens Flatten(const Sequence& sequence, int64_t begin, int64_t num_context);
 
   const ModelConfig& config_;

@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "engine/kv_shape.h"
 #include "engine/ranker.h"
 #include "engine/workspace.h"
 #include "hstu/hstu.hpp"
@@ -43,18 +44,19 @@ Status CheckOptions(const EngineOptions& options) {
 // Nothing without a KV cache, or where caching can't be exact.
 Result<std::optional<KvCache>> MakeCache(const ModelConfig& config, const EngineOptions& options) {
   if (!options.kv_cache || config.contextual_mask) return std::optional<KvCache>();
-  const KvModelShape shape{config.num_layers, config.num_attention_heads, config.kv_channels,
-                           config.max_history_tokens};
+  const KvModelShape shape = KvShapeOf(config);
   int64_t pages = options.kv_pages;
   if (pages == 0) {
     const int64_t bytes = options.kv_bytes == 0 ? kDefaultKvBytes : options.kv_bytes;
-    pages = bytes / KvPageBytes(shape, options.page_size);
+    pages = KvPagesWithin(shape, options.page_size, bytes);
     // The default is never too small for one user.
-    if (options.kv_bytes == 0) pages = std::max(pages, KvPagesPerUser(shape, options.page_size));
+    if (options.kv_bytes == 0) {
+      pages = std::max(pages, KvPagesPerUser(shape, options.page_size)[0]);
+    }
   }
   HSTU_ASSIGN_OR_RETURN(KvLayout layout, MakeKvLayout(shape, options.page_size, pages));
   HSTU_ASSIGN_OR_RETURN(PagePool pool, PagePool::Make(std::move(layout)));
-  return std::optional<KvCache>(KvCache(std::move(pool), config.max_history_tokens));
+  return std::optional<KvCache>(KvCache(std::move(pool)));
 }
 
 }  // namespace

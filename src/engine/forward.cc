@@ -41,7 +41,7 @@ void TraceGemm(const ConstMatrix& x, const PackedMatrix& weight, int64_t panels,
 
 // Pairs of rows and keys that a block of one head computes.
 double VisiblePairs(const AttentionBlock& block) {
-  const AttentionMask& mask = block.piece->mask;
+  const AttentionMask& mask = block.stage->mask;
   double pairs = 0.0;
   for (int64_t i = 0; i < block.count; ++i) {
     const int64_t position = block.position + i;
@@ -66,21 +66,31 @@ Forward::Forward(const Model& model, const Operators& operators, bool last_layer
       trace_(trace) {}
 
 void Forward::Run() {
-  history_rows_ = 0;
-  rows_ = 0;
-  for (const Piece& piece : workspace_.pieces) {
-    history_rows_ += piece.history_count;
-    rows_ += piece.history_count + piece.candidate_count;
+  candidate_rows_ = 0;
+  for (const Piece& piece : workspace_.pieces) candidate_rows_ += piece.candidate_count;
+  first_layer_ = 0;
+  for (size_t stage = 0; stage < config_.stages.size(); ++stage) {
+    BeginStage(stage);
+    if (stage == 0) {
+      Embed();
+    } else {
+      EnterStage();
+    }
+    RunStage();
+    first_layer_ += config_.stages[stage].num_layers;
   }
-  ListAttentionBlocks();
-  Embed();
-  RunLayers();
   Head();
 }
 
+void Forward::BeginStage(size_t stage) {
+  stage_ = stage;
+  rows_ = candidate_rows_;
+  for (const Piece& piece : workspace_.pieces) rows_ += piece.stages[stage].history_count;
+  ListAttentionBlocks();
+}
+
 Forward::Rows Forward::OutputRows(int64_t layer) const {
-  if (OnlyKeysAndValues(layer)) return {history_rows_, rows_ - history_rows_};
-  return {0, rows_};
+  return {0, OnlyKeysAndValues(layer) ? candidate_rows_ : rows_};
 }
 
 // Of history in the last layer nothing else is asked for.
@@ -109,16 +119,18 @@ float* Forward::Scratch(int thread) const {
 void Forward::ListAttentionBlocks() {
   workspace_.history_blocks.clear();
   workspace_.candidate_blocks.clear();
-  const auto add = [](const Piece& piece, int64_t row, int64_t position, int64_t count,
-                      std::vector<AttentionBlock>* blocks) {
+  const auto add = [this](const Piece& piece, int64_t row, int64_t position, int64_t count,
+                          std::vector<AttentionBlock>* blocks) {
     for (int64_t i = 0; i < count; i += kQueryBlock) {
-      blocks->push_back({&piece, row + i, position + i, std::min(kQueryBlock, count - i)});
+      blocks->push_back(
+          {&piece, &piece.stages[stage_], row + i, position + i, std::min(kQueryBlock, count - i)});
     }
   };
   for (const Piece& piece : workspace_.pieces) {
-    add(piece, piece.history_row, piece.history_first, piece.history_count,
+    const PieceStage& stage = piece.stages[stage_];
+    add(piece, stage.history_row, stage.history_first, stage.history_count,
         &workspace_.history_blocks);
-    add(piece, piece.candidate_row, piece.mask.history_end, piece.candidate_count,
+    add(piece, piece.candidate_row, stage.mask.history_end, piece.candidate_count,
         &workspace_.candidate_blocks);
   }
   // The longest first, so that threads end together.
@@ -156,64 +168,138 @@ void Forward::Embed() {
   };
   pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int thread) {
     const Piece& piece = workspace_.pieces[task];
+    const PieceStage& stage = piece.stages[0];
     TraceScope scope(trace_, thread, "embed_tokens");
     scope.Work(0.0, 3.0 * sizeof(float) * static_cast<double>(config_.hidden_size) *
-                        static_cast<double>(piece.history_count + piece.candidate_count));
-    for (int64_t i = 0; i < piece.history_count; i += kEmbedRows) {
-      const int64_t count = std::min(kEmbedRows, piece.history_count - i);
-      embed(piece, {piece.history_row + i, count}, piece.history_first + i);
+                        static_cast<double>(stage.history_count + piece.candidate_count));
+    for (int64_t i = 0; i < stage.history_count; i += kEmbedRows) {
+      const int64_t count = std::min(kEmbedRows, stage.history_count - i);
+      embed(piece, {stage.history_row + i, count}, stage.history_first + i);
     }
     embed(piece, {piece.candidate_row, piece.candidate_count},
           piece.total_history + piece.candidate_first);
   });
 }
 
-void Forward::RunLayers() {
-  for (int64_t layer = 0; layer < config_.num_layers; ++layer) {
-    RunBetween(layer);
+void Forward::RunStage() {
+  const int64_t end = first_layer_ + config_.stages[stage_].num_layers;
+  RunBetween({kNoLayer, first_layer_});
+  for (int64_t layer = first_layer_; layer < end; ++layer) {
     Attend(layer);
-  }
-  RunBetween(config_.num_layers);
-}
-
-// The end of layer - 1 and the beginning of `layer`, where they exist: row by row, so without a
-// barrier between.
-void Forward::RunBetween(int64_t layer) {
-  if (rows_ < kFewRows * pool_.threads()) {
-    RunBetweenByColumns(layer);
-  } else {
-    RunBetweenByRows(layer);
+    RunBetween({layer, layer + 1 < end ? layer + 1 : kNoLayer});
   }
 }
 
-void Forward::RunBetweenByRows(int64_t layer) {
-  const Rows out = layer > 0 ? OutputRows(layer - 1) : Rows{0, rows_};
-  const int64_t first = layer < config_.num_layers ? 0 : out.begin;
-  // History and candidates apart: the last layer computes different parts of them.
-  const int64_t history = std::max<int64_t>(0, history_rows_ - first);
-  const int64_t candidates = rows_ - first - history;
-  const int64_t block = BalancedBlock(rows_ - first, pool_.threads());
-  const int64_t history_tasks = CeilDiv(history, block);
-  pool_.Run(history_tasks + CeilDiv(candidates, block), [&](int64_t task, int thread) {
-    const bool is_history = task < history_tasks;
-    const int64_t offset = (is_history ? task : task - history_tasks) * block;
-    const Rows rows{first + (is_history ? 0 : history) + offset,
-                    std::min(block, (is_history ? history : candidates) - offset)};
-    if (layer > 0) {
-      NormMulRows(layer - 1, rows, thread);
-      ProjectOut(layer - 1, rows, {0, model_.layers()[layer - 1].proj.panels()}, thread);
-    }
-    if (layer == config_.num_layers) return;
-    const int64_t width = config_.hidden_size;
-    const Matrix normed{Scratch(thread), rows.count, width, width};
-    NormRows(layer, rows, normed, thread);
-    ProjectIn(layer, rows, normed, {0, model_.layers()[layer].uvqk.panels()},
-              Scratch(thread) + kRowBlock * width, thread);
-    if (is_history) CacheRows(layer, rows, thread);
+// body(piece, its rows among these history rows of the stage).
+template <typename Body>
+void Forward::ForEachPiece(Rows rows, const Body& body) const {
+  const auto& pieces = workspace_.pieces;
+  auto piece = std::upper_bound(
+      pieces.begin(), pieces.end(), rows.begin, [this](int64_t row, const Piece& p) {
+        return row < p.stages[stage_].history_row + p.stages[stage_].history_count;
+      });
+  const int64_t end = rows.begin + rows.count;
+  for (; piece != pieces.end() && piece->stages[stage_].history_row < end; ++piece) {
+    const PieceStage& stage = piece->stages[stage_];
+    const int64_t begin = std::max(rows.begin, stage.history_row);
+    body(*piece, Rows{begin, std::min(end, stage.history_row + stage.history_count) - begin});
+  }
+}
+
+// The rows of the stage before become this one's, in the other buffer: candidates as they are, and
+// means over windows of history.
+void Forward::EnterStage() {
+  constexpr int64_t kRows = 32;  // a task
+  const int64_t width = config_.hidden_size;
+  pool_.Run(CeilDiv(rows_, kRows), [&](int64_t task, int thread) {
+    const int64_t begin = task * kRows;
+    const int64_t end = std::min(begin + kRows, rows_);
+    const int64_t history = std::clamp(candidate_rows_, begin, end);
+    std::copy(workspace_.x + begin * width, workspace_.x + history * width,
+              workspace_.next_x + begin * width);
+    if (history < end) PoolWindows({history, end - history}, thread);
+  });
+  for (const Piece& piece : workspace_.pieces) KeepWaiting(piece);
+  std::swap(workspace_.x, workspace_.next_x);
+}
+
+void Forward::PoolWindows(Rows rows, int thread) const {
+  TraceScope scope(trace_, thread, "pool_windows");
+  const Aggregation& aggregation = config_.stages[stage_].aggregation;
+  const int64_t width = config_.hidden_size;
+  const double inputs = static_cast<double>(rows.count * width * aggregation.window);
+  scope.Work(inputs, sizeof(float) * inputs);
+  ForEachPiece(rows, [&](const Piece& piece, Rows own) {
+    const PoolInputs from = InputsOf(piece);
+    const int64_t window = own.begin - piece.stages[stage_].history_row;
+    const Matrix out{workspace_.next_x + own.begin * width, own.count, width, width};
+    operators_.pool_windows(
+        {aggregation, from.waiting, from.x, from.first + window * aggregation.stride, out});
   });
 }
 
-void Forward::RunBetweenByColumns(int64_t layer) {
+Forward::PoolInputs Forward::InputsOf(const Piece& piece) const {
+  const PieceStage& from = piece.stages[stage_ - 1];
+  const PieceStage& to = piece.stages[stage_];
+  const int64_t first = to.history_first * config_.stages[stage_].aggregation.stride;
+  const int64_t width = config_.hidden_size;
+  const int64_t waiting = std::max<int64_t>(0, from.history_first - first);
+  return {{to.memory.waiting, waiting, width, width},
+          X({from.history_row, from.history_count}),
+          std::max<int64_t>(0, first - from.history_first)};
+}
+
+// Outputs whose window a later step completes move to the front of those that wait.
+void Forward::KeepWaiting(const Piece& piece) const {
+  const PieceStage& to = piece.stages[stage_];
+  if (to.memory.waiting == nullptr || piece.stages[stage_ - 1].history_count == 0) return;
+  const PoolInputs from = InputsOf(piece);
+  const int64_t end = from.waiting.rows + from.x.rows;
+  int64_t input = from.first + to.history_count * config_.stages[stage_].aggregation.stride;
+  for (float* out = to.memory.waiting; input < end; ++input, out += config_.hidden_size) {
+    const float* row =
+        input < from.waiting.rows ? from.waiting.Row(input) : from.x.Row(input - from.waiting.rows);
+    if (row != out) std::copy_n(row, config_.hidden_size, out);
+  }
+}
+
+// The end of a layer and the beginning of the next: row by row, so without a barrier between.
+void Forward::RunBetween(Boundary boundary) {
+  if (rows_ < kFewRows * pool_.threads()) {
+    RunBetweenByColumns(boundary);
+  } else {
+    RunBetweenByRows(boundary);
+  }
+}
+
+void Forward::RunBetweenByRows(Boundary boundary) {
+  const auto [finish, begin] = boundary;
+  // History and candidates apart: the last layer computes different parts of them.
+  const int64_t total = begin == kNoLayer ? OutputRows(finish).count : rows_;
+  const int64_t history = total - candidate_rows_;
+  const int64_t block = BalancedBlock(total, pool_.threads());
+  const int64_t history_tasks = CeilDiv(history, block);
+  pool_.Run(history_tasks + CeilDiv(candidate_rows_, block), [&](int64_t task, int thread) {
+    const bool is_history = task < history_tasks;
+    const int64_t offset = (is_history ? task : task - history_tasks) * block;
+    const Rows rows{(is_history ? candidate_rows_ : 0) + offset,
+                    std::min(block, (is_history ? history : candidate_rows_) - offset)};
+    if (finish != kNoLayer) {
+      NormMulRows(finish, rows, thread);
+      ProjectOut(finish, rows, {0, model_.layers()[finish].proj.panels()}, thread);
+    }
+    if (begin == kNoLayer) return;
+    const int64_t width = config_.hidden_size;
+    const Matrix normed{Scratch(thread), rows.count, width, width};
+    NormRows(begin, rows, normed, thread);
+    ProjectIn(begin, rows, normed, {0, model_.layers()[begin].uvqk.panels()},
+              Scratch(thread) + kRowBlock * width, thread);
+    if (is_history) CacheRows(begin, rows, thread);
+  });
+}
+
+void Forward::RunBetweenByColumns(Boundary boundary) {
+  const auto [finish, begin] = boundary;
   const int64_t tasks = kColumnTasksPerThread * pool_.threads();
   const auto by_panels = [&](int64_t panels, const auto& body) {
     const int64_t count = CeilDiv(panels, tasks);
@@ -221,24 +307,25 @@ void Forward::RunBetweenByColumns(int64_t layer) {
       body(Panels{task * count, std::min(panels, (task + 1) * count)}, thread);
     });
   };
-  if (layer > 0) {
-    const Rows out = OutputRows(layer - 1);
-    NormMulRows(layer - 1, out, 0);
-    by_panels(model_.layers()[layer - 1].proj.panels(),
-              [&](Panels panels, int thread) { ProjectOut(layer - 1, out, panels, thread); });
+  if (finish != kNoLayer) {
+    const Rows out = OutputRows(finish);
+    NormMulRows(finish, out, 0);
+    by_panels(
+        model_.layers()[finish].proj.panels(),
+        [&, layer = finish](Panels panels, int thread) { ProjectOut(layer, out, panels, thread); });
   }
-  if (layer == config_.num_layers) return;
+  if (begin == kNoLayer) return;
   const int64_t width = config_.hidden_size;
   const Matrix normed{workspace_.normed, rows_, width, width};
-  const Rows history{0, history_rows_};
-  const Rows candidates{history_rows_, rows_ - history_rows_};
-  NormRows(layer, {0, rows_}, normed, 0);
-  by_panels(model_.layers()[layer].uvqk.panels(), [&](Panels panels, int thread) {
-    ProjectIn(layer, history, normed.Rows(0, history.count), panels, Scratch(thread), thread);
-    ProjectIn(layer, candidates, normed.Rows(history.count, candidates.count), panels,
-              Scratch(thread), thread);
+  const Rows candidates{0, candidate_rows_};
+  const Rows history{candidate_rows_, rows_ - candidate_rows_};
+  NormRows(begin, {0, rows_}, normed, 0);
+  by_panels(model_.layers()[begin].uvqk.panels(), [&, layer = begin](Panels panels, int thread) {
+    for (const Rows& rows : {candidates, history}) {
+      ProjectIn(layer, rows, normed.Rows(rows.begin, rows.count), panels, Scratch(thread), thread);
+    }
   });
-  CacheRows(layer, history, 0);
+  CacheRows(begin, history, 0);
 }
 
 // U = layer_norm(attention) * U; the attention stands in Q's place.
@@ -281,7 +368,7 @@ void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels pan
     operators_.in_linear_silu(
         {normed, &weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
   };
-  if (rows.begin >= history_rows_ || !OnlyKeysAndValues(layer)) {
+  if (rows.begin < candidate_rows_ || !OnlyKeysAndValues(layer)) {
     project(panels.begin, panels.end);
     return;
   }
@@ -295,18 +382,12 @@ void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels pan
 void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
   TraceScope scope(trace_, thread, "reshape_and_cache");
   scope.Work(0.0, 4.0 * Bytes(Part(kK, rows)));
-  const auto& pieces = workspace_.pieces;
-  auto piece = std::upper_bound(
-      pieces.begin(), pieces.end(), rows.begin,
-      [](int64_t row, const Piece& p) { return row < p.history_row + p.history_count; });
-  const int64_t end = rows.begin + rows.count;
-  for (; piece != pieces.end() && piece->history_row < end; ++piece) {
-    const int64_t begin = std::max(rows.begin, piece->history_row);
-    const Rows own{begin, std::min(end, piece->history_row + piece->history_count) - begin};
+  ForEachPiece(rows, [&](const Piece& piece, Rows own) {
+    const PieceStage& stage = piece.stages[stage_];
     ReshapeAndCache({Part(kK, own), Part(kV, own),
-                     piece->history_first + begin - piece->history_row, workspace_.layout(),
-                     piece->kv.Layer(layer)});
-  }
+                     stage.history_first + own.begin - stage.history_row, workspace_.layout(),
+                     stage.memory.Layer(layer - first_layer_)});
+  });
 }
 
 void Forward::Attend(int64_t layer) {
@@ -329,29 +410,30 @@ void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t he
                           int thread) const {
   TraceScope scope(trace_, thread, "hstu_attention");
   const Piece& piece = *block.piece;
+  const PieceStage& stage = *block.stage;
   const int64_t dim = config_.kv_channels;
   if (scope.enabled()) {
     const auto rows = static_cast<double>(block.count);
-    const auto keys = static_cast<double>(piece.mask.History(block.position + block.count - 1).end);
+    const auto keys = static_cast<double>(stage.mask.History(block.position + block.count - 1).end);
     scope.Work(4.0 * static_cast<double>(dim) * VisiblePairs(block),
                sizeof(float) * 2.0 * static_cast<double>(dim) * (rows + keys));
   }
   const Matrix q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
   const Rows group{piece.candidate_row, piece.candidate_count};
   operators_.hstu_attention({config_.attention, static_cast<float>(config_.scaling_seqlen),
-                             workspace_.layout(), piece.kv.Layer(layer), piece.mask, head,
-                             block.position, q, q, Part(kK, group).Cols(head * dim, dim),
+                             workspace_.layout(), stage.memory.Layer(layer - first_layer_),
+                             stage.mask, head, block.position, q, q,
+                             Part(kK, group).Cols(head * dim, dim),
                              Part(kV, group).Cols(head * dim, dim), Scratch(thread)});
 }
 
 void Forward::Head() {
-  const int64_t candidates = rows_ - history_rows_;
-  const int64_t tasks = CeilDiv(candidates, kRowBlock);
+  const int64_t tasks = CeilDiv(candidate_rows_, kRowBlock);
   int64_t widest = config_.hidden_size;
   for (const int64_t size : config_.prediction_head_arch) widest = std::max(widest, size);
   pool_.Run(tasks, [&](int64_t task, int thread) {
     const int64_t begin = task * kRowBlock;
-    const Rows rows{history_rows_ + begin, std::min(kRowBlock, candidates - begin)};
+    const Rows rows{begin, std::min(kRowBlock, candidate_rows_ - begin)};
     TraceScope scope(trace_, thread, "head");
     float* scratch = Scratch(thread);
     float* buffers[] = {scratch, scratch + kRowBlock * widest};

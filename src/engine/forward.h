@@ -19,8 +19,9 @@ class Forward {
   Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
           ThreadPool* pool, Workspace* workspace, Trace* trace);
 
-  // Computes workspace->pieces, whose rows are numbered. Leaves workspace->logits, row i of the
-  // step's candidates at [i, tasks]. Allocates nothing.
+  // Computes workspace->pieces, whose rows are numbered, stage by stage. Leaves workspace->logits,
+  // row i of the step's candidates at [i, tasks], and the outputs that wait for their window where
+  // the pieces say. Allocates nothing.
   void Run();
 
  private:
@@ -35,6 +36,20 @@ class Forward {
     int64_t end;
   };
 
+  // What a piece's windows of the running stage are made of.
+  struct PoolInputs {
+    ConstMatrix waiting;
+    ConstMatrix x;
+    int64_t first;  // the first input of the first new window, counted from waiting's first row
+  };
+
+  // The layers between two attentions: the end of one and the beginning of the next.
+  struct Boundary {
+    int64_t finish;  // kNoLayer at the beginning of a stage
+    int64_t begin;   // kNoLayer at its end
+  };
+  static constexpr int64_t kNoLayer = -1;
+
   // Rows of the step that a layer's output is needed for.
   Rows OutputRows(int64_t layer) const;
   bool OnlyKeysAndValues(int64_t layer) const;
@@ -44,12 +59,19 @@ class Forward {
   Matrix Part(int64_t part, Rows rows) const;
   float* Scratch(int thread) const;
 
+  void BeginStage(size_t stage);
   void ListAttentionBlocks();
   void Embed();
-  void RunLayers();
-  void RunBetween(int64_t layer);
-  void RunBetweenByRows(int64_t layer);
-  void RunBetweenByColumns(int64_t layer);
+  void RunStage();
+  void EnterStage();
+  void PoolWindows(Rows rows, int thread) const;
+  PoolInputs InputsOf(const Piece& piece) const;
+  void KeepWaiting(const Piece& piece) const;
+  template <typename Body>
+  void ForEachPiece(Rows rows, const Body& body) const;
+  void RunBetween(Boundary boundary);
+  void RunBetweenByRows(Boundary boundary);
+  void RunBetweenByColumns(Boundary boundary);
   void NormMulRows(int64_t layer, Rows rows, int thread) const;
   void ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) const;
   void NormRows(int64_t layer, Rows rows, Matrix out, int thread) const;
@@ -67,7 +89,10 @@ class Forward {
   ThreadPool& pool_;
   Workspace& workspace_;
   Trace* const trace_;
-  int64_t history_rows_ = 0;
+  int64_t candidate_rows_ = 0;
+  // Of the running stage.
+  size_t stage_ = 0;
+  int64_t first_layer_ = 0;
   int64_t rows_ = 0;
 };
 

@@ -41,7 +41,7 @@ std::vector<Answer> Ranker::Rank(std::span<const Request> requests) {
     }
   }
   size_t next = 0;
-  while (next < sequences.size()) next = RunStep(sequences, next, &answers);
+  while (next < sequences.size()) next = RunStep(&sequences, next, &answers);
   return answers;
 }
 
@@ -54,13 +54,13 @@ Result<Sequence> Ranker::Resolve(const Request& request, int64_t index) const {
 }
 
 // Decides what to compute of a sequence.
-Result<Ranker::Planned> Ranker::Plan(const Sequence& sequence) {
-  if (!sequence.user_id) {
-    HSTU_ASSIGN_OR_RETURN(const HistoryPlan plan, PlanUncached(sequence));
+Result<Ranker::Planned> Ranker::Plan(Sequence* sequence) {
+  if (!sequence->user_id) {
+    HSTU_ASSIGN_OR_RETURN(const HistoryPlan plan, PlanUncached(*sequence));
     return Planned{plan, nullptr, false};
   }
   // Another request of the user runs: it goes first.
-  const UserState* known = cache_->Find(*sequence.user_id);
+  const UserState* known = cache_->Find(*sequence->user_id);
   if (known != nullptr && known->pins > 0) return Planned{{}, nullptr, true};
   HSTU_ASSIGN_OR_RETURN(const CachedPlan plan, cached_history_->Plan(sequence));
   return Planned{plan.history, plan.user, plan.user == nullptr};
@@ -78,16 +78,21 @@ Result<HistoryPlan> Ranker::PlanUncached(const Sequence& sequence) const {
   const bool truncate = options_.truncate && !sequence.history_start.has_value();
   HSTU_RETURN_IF_ERROR(
       CheckHistoryLength(model_.config(), tokens, truncate, !sequence.history_start.has_value()));
-  const int64_t skip = TokensToDrop(tokens, model_.config().max_history_tokens, options_.page_size);
-  return HistoryPlan{skip, skip, tokens, 0};
+  const std::vector<Stage>& stages = model_.config().stages;
+  const int64_t skip = TokensToDrop(tokens, model_.config().max_history_tokens,
+                                    EvictionUnit(stages, options_.page_size));
+  return PlanFresh(stages, skip, tokens);
 }
 
-PieceKv Ranker::CacheKv(const UserState& user) const {
-  const KvLayout& layout = cache_->pool().layout();
-  return {{cache_->pool().keys(), cache_->pool().values(), user.table.data(),
-           user.first / layout.page.page_tokens},
-          layout.pages * layout.page.KeyPageFloats(),
-          layout.pages * layout.page.ValuePageFloats()};
+std::vector<StageMemory> Ranker::MemoryOf(UserState* user) const {
+  std::vector<StageMemory> memory;
+  const PagePool& pool = cache_->pool();
+  for (size_t i = 0; i < user->stages.size(); ++i) {
+    UserStage& stage = user->stages[i];
+    memory.push_back(PoolMemory(pool.layout(), i, pool.keys(), pool.values(), stage.table.data(),
+                                stage.first, stage.waiting.data()));
+  }
+  return memory;
 }
 
 void Ranker::SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answer* answer) const {
@@ -95,23 +100,23 @@ void Ranker::SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answe
   const auto context = static_cast<int64_t>(sequence.tokens.contextual.size());
   answer->num_tasks = config.num_tasks();
   answer->logits.resize(sequence.num_candidates() * config.num_tasks());
-  answer->history_items = (plan.end - context) / config.tokens_per_item();
-  answer->cached_tokens = std::max<int64_t>(0, plan.resume - plan.first);
-  answer->evicted_tokens = plan.first;
+  answer->history_items = (plan.tokens().end - context) / config.tokens_per_item();
+  answer->cached_tokens = std::max<int64_t>(0, plan.tokens().resume - plan.tokens().first);
+  answer->evicted_tokens = plan.tokens().first;
 }
 
 // Runs one step of as many sequences from `next` on as fit; returns the first that is left.
-size_t Ranker::RunStep(const std::vector<Sequence>& sequences, size_t next,
+size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next,
                        std::vector<Answer>* answers) {
   std::unique_lock lock(step_mutex_);
   batcher_.Clear();
   std::vector<Member> members;
-  for (; next < sequences.size(); ++next) {
-    const Sequence& sequence = sequences[next];
+  for (; next < sequences->size(); ++next) {
+    Sequence& sequence = (*sequences)[next];
     Answer* answer = &(*answers)[sequence.request];
     // Room for the whole of it, before a plan binds pages.
     if (!members.empty() && !RoomFor(sequence)) break;
-    const Result<Planned> planned = Plan(sequence);
+    const Result<Planned> planned = Plan(&sequence);
     if (!planned.ok()) {
       answer->error = planned.error();
       continue;
@@ -125,9 +130,9 @@ size_t Ranker::RunStep(const std::vector<Sequence>& sequences, size_t next,
       RunInChunks(sequence, planned.value(), &lock, answer);
       return next + 1;
     }
-    std::optional<PieceKv> kv;
-    if (planned->user != nullptr) kv = CacheKv(*planned->user);
-    batcher_.AddWhole(sequence, planned->history, kv);
+    std::vector<StageMemory> memory;
+    if (planned->user != nullptr) memory = MemoryOf(planned->user);
+    batcher_.AddWhole(sequence, planned->history, memory);
     members.push_back({&sequence, planned->user});
   }
   if (members.empty()) return next;
@@ -141,7 +146,7 @@ size_t Ranker::RunStep(const std::vector<Sequence>& sequences, size_t next,
 
 // Whether the step takes the sequence even if nothing of it is cached.
 bool Ranker::RoomFor(const Sequence& sequence) const {
-  const HistoryPlan whole{0, 0, sequence.tokens.history_tokens(), 0};
+  const HistoryPlan whole = PlanFresh(model_.config().stages, 0, sequence.tokens.history_tokens());
   return !batcher_.NeedsChunks(sequence, whole) &&
          batcher_.Fits(sequence, whole, sequence.user_id.has_value());
 }
@@ -158,17 +163,19 @@ void Ranker::RunInChunks(const Sequence& sequence, const Planned& planned,
                          std::unique_lock<std::mutex>* lock, Answer* answer) {
   lock->unlock();
   const std::lock_guard chunks(chunk_mutex_);
-  ChunkProgress progress{planned.history.resume, 0};
+  std::vector<StageMemory> memory;
+  for (size_t i = 0; planned.user == nullptr && i < planned.history.stages.size(); ++i) {
+    memory.push_back(workspace_.SequenceMemory(i, planned.history.stages[i].first));
+  }
+  if (planned.user != nullptr) memory = MemoryOf(planned.user);
+  ChunkProgress progress(planned.history);
   do {
     lock->lock();
-    const PieceKv kv = planned.user != nullptr ? CacheKv(*planned.user)
-                                               : workspace_.SequenceKv(planned.history.first);
-    batcher_.SetChunk(sequence, planned.history, kv, &progress);
+    batcher_.SetChunk(sequence, planned.history, memory, &progress);
     RunForward();
     CopyLogits(workspace_.pieces[0], answer);
     lock->unlock();
-  } while (progress.history < planned.history.end ||
-           progress.candidates < sequence.num_candidates());
+  } while (!progress.Done(sequence, planned.history));
   lock->lock();
   if (planned.user != nullptr) KvCache::Unpin(planned.user);
   lock->unlock();
@@ -181,16 +188,13 @@ void Ranker::RunForward() {
   stats_.step_allocations += allocation_count.load(std::memory_order_relaxed) - before;
   ++stats_.steps;
   for (const Piece& piece : workspace_.pieces) {
-    stats_.tokens += piece.history_count + piece.candidate_count;
+    stats_.tokens += piece.stages[0].history_count + piece.candidate_count;
   }
 }
 
 void Ranker::CopyLogits(const Piece& piece, Answer* answer) const {
   const int64_t tasks = answer->num_tasks;
-  const Piece& last = workspace_.pieces.back();
-  const int64_t history_rows = last.history_row + last.history_count;
-  std::copy_n(workspace_.logits + (piece.candidate_row - history_rows) * tasks,
-              piece.candidate_count * tasks,
+  std::copy_n(workspace_.logits + piece.candidate_row * tasks, piece.candidate_count * tasks,
               answer->logits.begin() + piece.candidate_first * tasks);
 }
 

@@ -50,11 +50,11 @@ class Ranker {
   };
 
   Result<Sequence> Resolve(const Request& request, int64_t index) const;
-  Result<Planned> Plan(const Sequence& sequence);
+  Result<Planned> Plan(Sequence* sequence);
   Result<HistoryPlan> PlanUncached(const Sequence& sequence) const;
-  PieceKv CacheKv(const UserState& user) const;
+  std::vector<StageMemory> MemoryOf(UserState* user) const;
   void SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answer* answer) const;
-  size_t RunStep(const std::vector<Sequence>& sequences, size_t next, std::vector<Answer>* answers);
+  size_t RunStep(std::vector<Sequence>* sequences, size_t next, std::vector<Answer>* answers);
   bool RoomFor(const Sequence& sequence) const;
   void WaitForOthers(std::unique_lock<std::mutex>* lock);
   void RunInChunks(const Sequence& sequence, const Planned& planned,

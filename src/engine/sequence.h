@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "kernels/stages.h"
 #include "model/user_tokens.h"
 
 namespace hstu {
@@ -19,13 +22,23 @@ struct Sequence {
   int64_t num_candidates() const { return static_cast<int64_t>(tokens.candidates.size()); }
 };
 
-// Where a sequence's history begins and what of it is left to compute. Positions in tokens.
-struct HistoryPlan {
-  int64_t first = 0;       // the oldest position that is seen
-  int64_t resume = 0;      // the first to compute
-  int64_t end = 0;         // one past the last
-  int64_t first_item = 0;  // of the user's items, the one that the sequence's items begin with
+// Positions of one stage, in its own tokens.
+struct StageSpan {
+  int64_t first = 0;   // the oldest that is seen
+  int64_t resume = 0;  // the first to compute
+  int64_t end = 0;     // one past the last
 };
+
+// Where a sequence's history begins and what of it is left to compute, in each stage.
+struct HistoryPlan {
+  std::vector<StageSpan> stages;
+  int64_t first_item = 0;  // of the user's items, the one that the sequence's items begin with
+
+  const StageSpan& tokens() const { return stages[0]; }  // of the user
+};
+
+// A history of `tokens` tokens of which nothing is known and the first `skip` are dropped unseen.
+HistoryPlan PlanFresh(std::span<const Stage> stages, int64_t skip, int64_t tokens);
 
 }  // namespace hstu
 

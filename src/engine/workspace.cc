@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "engine/kv_shape.h"
 #include "kernels/gemm.h"
 #include "kernels/hstu_attention.h"
 
@@ -36,9 +37,8 @@ WorkspaceLimits Workspace::Limits(const ModelConfig& config, const EngineOptions
   }
   const int64_t page = options.page_size;
   limits.step_pages = 2 * CeilDiv(limits.tokens, page) + kSpareStepPages;
-  const bool chunks = options.chunk_tokens > 0 ||
-                      config.max_history_tokens + config.max_num_candidates > limits.tokens;
-  limits.sequence_pages = chunks ? CeilDiv(config.max_history_tokens, page) + 1 : 0;
+  limits.chunks = options.chunk_tokens > 0 ||
+                  config.max_history_tokens + config.max_num_candidates > limits.tokens;
   limits.threads = threads;
   return limits;
 }
@@ -48,22 +48,32 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
   Workspace workspace;
   workspace.limits_ = limits;
   workspace.layout_ = {config.num_attention_heads, config.kv_channels, page_tokens};
+  int64_t most_pages = limits.step_pages;
+  if (limits.chunks) {
+    const KvModelShape shape = KvShapeOf(config);
+    const int64_t pages = KvPagesPerUser(shape, page_tokens)[0];
+    HSTU_ASSIGN_OR_RETURN(workspace.sequence_layout_, MakeKvLayout(shape, page_tokens, pages));
+    most_pages = std::max(most_pages, pages);
+  }
+  workspace.sequence_waiting_.resize(config.stages.size());
   Arena sizes;
   workspace.Place(config, &sizes);
   HSTU_ASSIGN_OR_RETURN(workspace.arena_, Arena::Allocate(sizes.used()));
   workspace.Place(config, &workspace.arena_);
 
-  workspace.identity_.resize(std::max(limits.step_pages, limits.sequence_pages));
+  workspace.identity_.resize(most_pages);
   std::iota(workspace.identity_.begin(), workspace.identity_.end(), 0);
   const int64_t most_pieces = limits.step_pages + limits.tokens;
   workspace.pieces.reserve(most_pieces);
-  workspace.history_blocks.reserve(limits.tokens / kQueryBlock + limits.step_pages + 1);
+  workspace.piece_stages_.reserve(most_pieces * static_cast<int64_t>(config.stages.size()));
+  workspace.history_blocks.reserve(limits.tokens);
   workspace.candidate_blocks.reserve(limits.tokens);
   return workspace;
 }
 
 void Workspace::Place(const ModelConfig& config, Arena* arena) {
   x = arena->Take<float>(limits_.tokens * config.hidden_size);
+  if (config.stages.size() > 1) next_x = arena->Take<float>(limits_.tokens * config.hidden_size);
   uvqk = arena->Take<float>(limits_.tokens * 4 * config.attention_width());
   normed = arena->Take<float>(kFewRows * limits_.threads * config.hidden_size);
   logits = arena->Take<float>(limits_.tokens * config.num_tasks());
@@ -71,22 +81,33 @@ void Workspace::Place(const ModelConfig& config, Arena* arena) {
   thread_scratch = arena->Take<float>(limits_.threads * thread_scratch_floats);
   step_keys_ = arena->Take<float>(limits_.step_pages * layout_.KeyPageFloats());
   step_values_ = arena->Take<float>(limits_.step_pages * layout_.ValuePageFloats());
-  const int64_t sequence_pages = limits_.sequence_pages * config.num_layers;
-  sequence_keys_ = arena->Take<float>(sequence_pages * layout_.KeyPageFloats());
-  sequence_values_ = arena->Take<float>(sequence_pages * layout_.ValuePageFloats());
+  sequence_keys_ = arena->Take<float>(sequence_layout_.KeyFloats());
+  sequence_values_ = arena->Take<float>(sequence_layout_.ValueFloats());
+  for (size_t i = 0; limits_.chunks && i < config.stages.size(); ++i) {
+    const int64_t rows = config.stages[i].aggregation.window - 1;
+    sequence_waiting_[i] = arena->Take<float>(rows * config.hidden_size);
+  }
 }
 
-PieceKv Workspace::StepKv(int64_t page, int64_t first_position) const {
-  return {{step_keys_, step_values_, identity_.data() + page, first_position / layout_.page_tokens},
-          0,
-          0};
+StageMemory Workspace::StepMemory(int64_t page, int64_t first_position) const {
+  StageMemory memory;
+  memory.first_layer = {step_keys_, step_values_, identity_.data() + page,
+                        first_position / layout_.page_tokens};
+  return memory;
 }
 
-PieceKv Workspace::SequenceKv(int64_t first_position) const {
-  return {
-      {sequence_keys_, sequence_values_, identity_.data(), first_position / layout_.page_tokens},
-      limits_.sequence_pages * layout_.KeyPageFloats(),
-      limits_.sequence_pages * layout_.ValuePageFloats()};
+StageMemory Workspace::SequenceMemory(size_t stage, int64_t first_position) const {
+  return PoolMemory(sequence_layout_, stage, sequence_keys_, sequence_values_, identity_.data(),
+                    first_position, sequence_waiting_[stage]);
+}
+
+void Workspace::Add(Piece piece, std::span<const PieceStage> stages) {
+  // In the reserved memory, which doesn't move.
+  const auto begin = pieces.size() * stages.size();
+  piece_stages_.resize(begin);
+  piece_stages_.insert(piece_stages_.end(), stages.begin(), stages.end());
+  piece.stages = {piece_stages_.data() + begin, stages.size()};
+  pieces.push_back(piece);
 }
 
 }  // namespace hstu

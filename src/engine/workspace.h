@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "cache/kv_layout.h"
 #include "engine/piece.h"
 #include "hstu/hstu.hpp"
 #include "kernels/kv_blocks.h"
@@ -16,15 +17,16 @@ namespace hstu {
 // Up to kQueryBlock rows of one piece: the unit of attention's work, times heads.
 struct AttentionBlock {
   const Piece* piece;
+  const PieceStage* stage;
   int64_t row;  // of the step
   int64_t position;
   int64_t count;
 };
 
 struct WorkspaceLimits {
-  int64_t tokens = 0;          // rows of a step
-  int64_t step_pages = 0;      // pages that the sequences of a step share
-  int64_t sequence_pages = 0;  // pages a layer of the one sequence that is computed in chunks
+  int64_t tokens = 0;      // rows of a step
+  int64_t step_pages = 0;  // pages that the sequences of a step share
+  bool chunks = false;     // sequences that don't fit, or shouldn't, are computed in chunks
   int64_t threads = 0;
 };
 
@@ -44,12 +46,15 @@ class Workspace {
   const WorkspaceLimits& limits() const { return limits_; }
   const KvPageLayout& layout() const { return layout_; }
 
-  // K and V of a sequence whose pages begin at `page` of those that a step's sequences share.
-  PieceKv StepKv(int64_t page, int64_t first_position) const;
-  // K and V of the sequence that is computed in chunks.
-  PieceKv SequenceKv(int64_t first_position) const;
+  // A stage of a sequence whose pages begin at `page` of those that a step's sequences share.
+  StageMemory StepMemory(int64_t page, int64_t first_position) const;
+  // A stage of the one sequence that is computed in chunks.
+  StageMemory SequenceMemory(size_t stage, int64_t first_position) const;
+  // Adds a piece, with the stages that it has.
+  void Add(Piece piece, std::span<const PieceStage> stages);
 
   float* x = nullptr;       // [tokens, C]
+  float* next_x = nullptr;  // [tokens, C], of the next stage; null where there is one stage
   float* uvqk = nullptr;    // [tokens, 4HD]
   float* normed = nullptr;  // [kFewRows * threads, C]
   float* logits = nullptr;  // [tokens, tasks]
@@ -67,9 +72,12 @@ class Workspace {
   KvPageLayout layout_{};
   float* step_keys_ = nullptr;
   float* step_values_ = nullptr;
+  KvLayout sequence_layout_;  // of one user; without stages where there are no chunks
   float* sequence_keys_ = nullptr;
   float* sequence_values_ = nullptr;
-  std::vector<int32_t> identity_;  // page i lies at i
+  std::vector<float*> sequence_waiting_;  // of each stage: [window - 1, C]
+  std::vector<int32_t> identity_;         // page i lies at i
+  std::vector<PieceStage> piece_stages_;  // [pieces, stages]
 };
 
 }  // namespace hstu

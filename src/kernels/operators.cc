@@ -47,6 +47,8 @@ std::vector<OperatorInfo> List() {
       Dispatched("norm_mul", "LayerNorm of the attention times U", NormMulFor, NormMulPlain),
       Dispatched("linear_residual", "output projection and residual", LinearResidualFor,
                  LinearResidualPlain),
+      Dispatched("pool_windows", "means over windows of a stage: the next stage's tokens",
+                 PoolWindowsFor, PoolWindowsPlain),
       Dispatched("l2_norm", "rows to length one, before the head", L2NormFor, L2NormPlain),
       Dispatched("linear", "a layer of the head: linear, bias, ReLU", LinearFor, LinearPlain),
   };
@@ -98,6 +100,7 @@ Result<Operators> SelectOperators(const OperatorRegistry& registry, Isa isa,
   select(&operators.hstu_attention, "hstu_attention");
   select(&operators.norm_mul, "norm_mul");
   select(&operators.linear_residual, "linear_residual");
+  select(&operators.pool_windows, "pool_windows");
   select(&operators.l2_norm, "l2_norm");
   select(&operators.linear, "linear");
   return operators;

@@ -13,6 +13,7 @@
 #include "kernels/linear.h"
 #include "kernels/linear_residual.h"
 #include "kernels/norm_mul.h"
+#include "kernels/pool_windows.h"
 #include "kernels/registry.h"
 
 namespace hstu {
@@ -24,6 +25,7 @@ struct Operators {
   HstuAttentionFn* hstu_attention;
   NormMulFn* norm_mul;
   LinearResidualFn* linear_residual;
+  PoolWindowsFn* pool_windows;
   L2NormFn* l2_norm;
   LinearFn* linear;
 };

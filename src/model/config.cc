@@ -171,17 +171,84 @@ Status ReadHead(const ConfigReader& reader, ModelConfig& config) {
   return {};
 }
 
-Status CheckKind(const ConfigReader& reader, const json& object) {
+Status CheckKind(const ConfigReader& reader) {
   HSTU_ASSIGN_OR_RETURN(const std::string architecture, reader.String("architecture"));
   if (architecture != "hstu_ranking") {
     return reader.Wrong("architecture", architecture, "only \"hstu_ranking\" is known");
   }
+  return {};
+}
+
+Result<Stage> ReadStage(const ConfigReader& reader, bool is_first) {
+  Stage stage;
+  HSTU_ASSIGN_OR_RETURN(stage.num_layers, reader.Integer("num_layers", kLayers));
+  Aggregation& aggregation = stage.aggregation;
+  if (is_first) {
+    for (const char* key : {"aggregation_window", "aggregation_stride"}) {
+      constexpr std::int64_t kNone = 0;
+      HSTU_ASSIGN_OR_RETURN(const std::int64_t value, reader.Integer(key, kTokens, kNone));
+      if (value == kNone) continue;
+      return reader.Wrong(key, value, "the first stage sees every token; remove it");
+    }
+    return stage;
+  }
+  HSTU_ASSIGN_OR_RETURN(aggregation.window, reader.Integer("aggregation_window", kTokens));
+  HSTU_ASSIGN_OR_RETURN(aggregation.stride, reader.Integer("aggregation_stride", kTokens));
+  if (aggregation.stride > aggregation.window) {
+    return reader.Wrong("aggregation_stride", aggregation.stride,
+                        fmt::format("it must be in [1, {}], the aggregation_window: beyond it "
+                                    "tokens would be in no window",
+                                    aggregation.window));
+  }
+  return stage;
+}
+
+Status ReadStages(const ConfigReader& reader, ModelConfig& config) {
   HSTU_ASSIGN_OR_RETURN(const json* stages, reader.Array("stages"));
-  if (stages != nullptr && !stages->empty()) {
-    return reader.Wrong("stages", object["stages"],
-                        "hierarchical models are not supported yet; use a model without stages");
+  if (stages == nullptr || stages->empty()) {
+    config.stages = {{config.num_layers, {}}};
+    return {};
+  }
+  std::int64_t layers = 0;
+  std::int64_t strides = 1;
+  for (std::size_t i = 0; i < stages->size(); ++i) {
+    const std::string key = fmt::format("stages[{}]", i);
+    if (!(*stages)[i].is_object()) {
+      return reader.Wrong(key, (*stages)[i],
+                          "it must be an object with num_layers and, after the first, "
+                          "aggregation_window and aggregation_stride");
+    }
+    const ConfigReader stage_reader((*stages)[i], reader.prefix() + key + ".");
+    HSTU_ASSIGN_OR_RETURN(const Stage stage, ReadStage(stage_reader, i == 0));
+    layers += stage.num_layers;
+    if (stage.aggregation.stride > kTokens.most / strides) {
+      return stage_reader.Wrong("aggregation_stride", stage.aggregation.stride,
+                                fmt::format("the strides of all stages multiplied must be at most "
+                                            "{}",
+                                            kTokens.most));
+    }
+    strides *= stage.aggregation.stride;
+    config.stages.push_back(stage);
+  }
+  if (layers != config.num_layers) {
+    return reader.Wrong("stages", *stages,
+                        fmt::format("they have {} layers, num_layers is {}; make them the same",
+                                    layers, config.num_layers));
   }
   return {};
+}
+
+nlohmann::ordered_json StagesJson(const std::vector<Stage>& stages) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Stage& stage : stages) {
+    nlohmann::ordered_json entry{{"num_layers", stage.num_layers}};
+    if (!list.empty()) {
+      entry["aggregation_window"] = stage.aggregation.window;
+      entry["aggregation_stride"] = stage.aggregation.stride;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
 }
 
 }  // namespace
@@ -200,8 +267,9 @@ Result<ModelConfig> ParseConfig(std::string_view text, std::string_view file_nam
   }
   const ConfigReader reader(object, std::string(file_name) + ": ");
   ModelConfig config;
-  HSTU_RETURN_IF_ERROR(CheckKind(reader, object));
+  HSTU_RETURN_IF_ERROR(CheckKind(reader));
   HSTU_RETURN_IF_ERROR(ReadSizes(reader, config));
+  HSTU_RETURN_IF_ERROR(ReadStages(reader, config));
   HSTU_RETURN_IF_ERROR(ReadAttention(reader, config));
   HSTU_RETURN_IF_ERROR(ReadTables(reader, config));
   HSTU_RETURN_IF_ERROR(ReadFeatures(reader, config));
@@ -245,6 +313,7 @@ nlohmann::ordered_json ToJson(const ModelConfig& config) {
   };
   if (config.action_feature) object["action_feature"] = *config.action_feature;
   if (!config.task_names.empty()) object["task_names"] = config.task_names;
+  if (config.stages.size() > 1) object["stages"] = StagesJson(config.stages);
   return object;
 }
 

@@ -58,8 +58,8 @@ TEST(Config, ReadsEveryKeyOfAGoldenModel) {
 }
 
 TEST(Config, EveryGoldenModelIsReadAndItsJsonMeansTheSame) {
-  for (const char* name :
-       {"plain", "kuairand", "softmax", "window", "groups", "contextual_mask", "no_residual"}) {
+  for (const char* name : {"plain", "kuairand", "softmax", "window", "groups", "contextual_mask",
+                           "no_residual", "hierarchical"}) {
     const std::string file = std::string(HSTU_GOLDEN_DIR "/") + name + "/model/config.json";
     const Result<ModelConfig> config = ParseConfig(ReadFile(file), file);
     ASSERT_TRUE(config.ok()) << config.error().message;
@@ -142,9 +142,46 @@ TEST(Config, UnknownArchitectureAndAttentionAreRefused) {
   EXPECT_THAT(ErrorWith("/residual", 1), HasSubstr("must be true or false"));
 }
 
-TEST(Config, StagesAreRefusedClearly) {
-  EXPECT_THAT(ErrorWith("/stages", json::array({{{"num_layers", 1}}})),
-              HasSubstr("not supported yet"));
+TEST(Config, AModelWithoutStagesIsOneStage) {
+  json config = GoldenConfig();
+  for (const json& stages : {json(), json::array(), json::array({{{"num_layers", 3}}})}) {
+    config["stages"] = stages;
+    const Result<ModelConfig> parsed = ParseConfig(config.dump(), "config.json");
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    ASSERT_EQ(parsed->stages.size(), 1u);
+    EXPECT_EQ(parsed->stages[0].num_layers, 3);
+    EXPECT_EQ(parsed->stages[0].aggregation.window, 1);
+    EXPECT_FALSE(ToJson(parsed.value()).contains("stages"));
+  }
+}
+
+TEST(Config, StagesAreReadAndWritten) {
+  json config = GoldenConfig();
+  config["stages"] = json::parse(R"([{"num_layers": 2},
+                      {"num_layers": 1, "aggregation_window": 8, "aggregation_stride": 4}])");
+  const Result<ModelConfig> parsed = ParseConfig(config.dump(), "config.json");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  ASSERT_EQ(parsed->stages.size(), 2u);
+  EXPECT_EQ(parsed->stages[1].aggregation.window, 8);
+  EXPECT_EQ(parsed->stages[1].aggregation.stride, 4);
+  EXPECT_EQ(json(ToJson(parsed.value())["stages"]), config["stages"]);
+}
+
+TEST(Config, StagesThatCannotBeAreRefused) {
+  const auto error = [](const char* stages) { return ErrorWith("/stages", json::parse(stages)); };
+  EXPECT_THAT(error(R"([{"num_layers": 2}])"), HasSubstr("2 layers, num_layers is 3"));
+  EXPECT_THAT(error(R"([3])"), HasSubstr("stages[0] is 3; it must be an object"));
+  EXPECT_THAT(error(R"([{"num_layers": 3, "aggregation_window": 2}])"),
+              HasSubstr("stages[0].aggregation_window is 2; the first stage sees every token"));
+  EXPECT_THAT(error(R"([{"num_layers": 2}, {"num_layers": 1, "aggregation_stride": 2}])"),
+              HasSubstr("stages[1].aggregation_window is missing"));
+  EXPECT_THAT(error(R"([{"num_layers": 2},
+                        {"num_layers": 1, "aggregation_window": 2, "aggregation_stride": 3}])"),
+              AllOf(HasSubstr("aggregation_stride is 3"), HasSubstr("[1, 2]")));
+  EXPECT_THAT(error(R"([{"num_layers": 1},
+                {"num_layers": 1, "aggregation_window": 65536, "aggregation_stride": 65536},
+                {"num_layers": 1, "aggregation_window": 65536, "aggregation_stride": 65536}])"),
+              HasSubstr("multiplied"));
 }
 
 TEST(Config, ATableNamedTwiceIsRefused) {

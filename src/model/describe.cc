@@ -71,12 +71,17 @@ ordered_json DescribeMemory(const ModelFiles& model, const Totals& totals) {
     if (vocabulary != nullptr) vocabulary_bytes += vocabulary->num_bytes();
   }
   const ModelConfig& config = model.config();
-  const std::int64_t kv_bytes = 2 * config.num_layers * config.attention_width() * 4;
+  const std::int64_t layer_bytes = 2 * config.attention_width() * 4;
+  const StagePositions tokens = CompleteTokens(config.stages, config.max_history_tokens);
+  std::int64_t user_bytes = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    user_bytes += config.stages[i].num_layers * layer_bytes * tokens[i];
+  }
   return {{"mapped_table_bytes", totals.table_bytes},
           {"dense_bytes_in_file", totals.dense_bytes},
           {"vocabulary_bytes", vocabulary_bytes},
-          {"kv_bytes_per_token_f32", kv_bytes},
-          {"kv_bytes_per_user_f32", kv_bytes * config.max_history_tokens}};
+          {"kv_bytes_per_token_f32", user_bytes / config.max_history_tokens},
+          {"kv_bytes_per_user_f32", user_bytes}};
 }
 
 }  // namespace
@@ -93,10 +98,16 @@ Flops CountFlops(const ModelConfig& config) {
     flops.head_per_candidate += 2 * in * out;
     in = out;
   }
-  const std::int64_t tokens = config.max_history_tokens;
-  const double pairs = static_cast<double>(VisiblePairs(config, tokens)) / tokens;
-  flops.per_token_at_limit =
-      flops.linear_per_token + static_cast<std::int64_t>(flops.attention_per_pair * pairs);
+  const std::int64_t layer_linear = flops.linear_per_token / config.num_layers;
+  const std::int64_t layer_pair = flops.attention_per_pair / config.num_layers;
+  const StagePositions tokens = CompleteTokens(config.stages, config.max_history_tokens);
+  double total = 0.0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const double pairs = static_cast<double>(VisiblePairs(config, tokens[i]));
+    total += static_cast<double>(config.stages[i].num_layers) *
+             (static_cast<double>(layer_linear * tokens[i]) + layer_pair * pairs);
+  }
+  flops.per_token_at_limit = static_cast<std::int64_t>(total / config.max_history_tokens);
   return flops;
 }
 

@@ -15,7 +15,8 @@ struct Flops {
   std::int64_t linear_per_token;    // UVQK and output projections of all layers
   std::int64_t attention_per_pair;  // of a token and one that it sees, all layers
   std::int64_t head_per_candidate;
-  // Of one token on average in a history of max_history_tokens, all that the mask lets it see.
+  // Of one token on average in a history of max_history_tokens, all that the mask lets it see;
+  // later stages have fewer tokens.
   std::int64_t per_token_at_limit;
 };
 Flops CountFlops(const ModelConfig& config);

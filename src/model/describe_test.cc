@@ -11,6 +11,7 @@ ModelConfig Small() {
   ModelConfig config;
   config.hidden_size = 8;
   config.num_layers = 2;
+  config.stages = {{2, {}}};
   config.num_attention_heads = 3;
   config.kv_channels = 4;
   config.max_history_tokens = 10;
@@ -33,6 +34,15 @@ TEST(Describe, AWindowBoundsWhatATokenSees) {
   const Flops flops = CountFlops(config);
   EXPECT_NEAR(flops.per_token_at_limit - flops.linear_per_token, 2.7 * flops.attention_per_pair,
               1.0);
+}
+
+TEST(Describe, LaterStagesHaveFewerTokens) {
+  ModelConfig config = Small();
+  config.stages = {{1, {}}, {1, {4, 2}}};  // of 10 tokens: 4 windows
+  const Flops flops = CountFlops(config);
+  const double linear = 2 * (8 * 48 + 12 * 8) * (10 + 4);
+  const double attention = 4 * 12 * (10 * 11 / 2 + 4 * 5 / 2);
+  EXPECT_NEAR(flops.per_token_at_limit, (linear + attention) / 10, 1.0);
 }
 
 TEST(Describe, SumsUpAGoldenModel) {

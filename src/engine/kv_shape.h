@@ -1,0 +1,17 @@
+// What of a model's config decides the memory of its K and V.
+#ifndef HSTU_ENGINE_KV_SHAPE_H_
+#define HSTU_ENGINE_KV_SHAPE_H_
+
+#include "cache/kv_layout.h"
+#include "model/config.h"
+
+namespace hstu {
+
+inline KvModelShape KvShapeOf(const ModelConfig& config) {
+  return {config.stages, config.num_attention_heads, config.kv_channels, config.hidden_size,
+          config.max_history_tokens};
+}
+
+}  // namespace hstu
+
+#endif  // HSTU_ENGINE_KV_SHAPE_H_
