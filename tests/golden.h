@@ -38,6 +38,15 @@ inline Request RequestOf(const nlohmann::json& json) {
   return request;
 }
 
+inline void AddAnswer(const nlohmann::json& answer, GoldenCase* golden) {
+  std::vector<float> logits;
+  for (const auto& row : answer.at("logits")) {
+    for (const auto& value : row) logits.push_back(value.get<float>());
+  }
+  golden->logits.push_back(logits);
+  golden->evicted_tokens.push_back(answer.value("evicted_tokens", int64_t{0}));
+}
+
 inline GoldenCase LoadGolden(const std::string& name) {
   const std::string folder = std::string(HSTU_GOLDEN_DIR) + "/" + name;
   GoldenCase golden{name, folder + "/model", {}, {}, {}};
@@ -47,17 +56,23 @@ inline GoldenCase LoadGolden(const std::string& name) {
   while (std::getline(requests, line)) {
     golden.requests.push_back(RequestOf(nlohmann::json::parse(line)));
   }
-  while (std::getline(expected, line)) {
-    std::vector<float> logits;
-    const nlohmann::json answer = nlohmann::json::parse(line);
-    for (const auto& row : answer.at("logits")) {
-      for (const auto& value : row) logits.push_back(value.get<float>());
-    }
-    golden.logits.push_back(logits);
-    golden.evicted_tokens.push_back(answer.value("evicted_tokens", int64_t{0}));
-  }
+  while (std::getline(expected, line)) AddAnswer(nlohmann::json::parse(line), &golden);
   EXPECT_FALSE(golden.requests.empty()) << folder;
   EXPECT_EQ(golden.requests.size(), golden.logits.size()) << folder;
+  return golden;
+}
+
+// A file whose lines are requests with their answers.
+inline GoldenCase LoadLines(const std::string& model, const std::string& file) {
+  GoldenCase golden{file, model, {}, {}, {}};
+  std::ifstream lines(file);
+  EXPECT_TRUE(lines.good()) << file;
+  std::string text;
+  while (std::getline(lines, text)) {
+    const nlohmann::json line = nlohmann::json::parse(text);
+    golden.requests.push_back(RequestOf(line));
+    AddAnswer(line, &golden);
+  }
   return golden;
 }
 
