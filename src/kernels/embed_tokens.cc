@@ -9,7 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
-#include "kernels/tile-inl.h"
+#include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
@@ -21,19 +21,11 @@ struct TableRow {
   DType dtype;
 
   HWY_INLINE Floats Load(int64_t column) const {
-    const FloatTag d;
     if (dtype == DType::kF32) {
-      return hn::LoadU(d, reinterpret_cast<const float*>(data) + column);
+      return hn::LoadU(FloatTag(), reinterpret_cast<const float*>(data) + column);
     }
-    const auto* halves = reinterpret_cast<const uint16_t*>(data) + column;
-    const hn::Rebind<uint16_t, FloatTag> d16;
-    const hn::RebindToUnsigned<FloatTag> d32;
-    const auto bits = hn::LoadU(d16, halves);
-    if (dtype == DType::kBF16) {
-      return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
-    }
-    const hn::Rebind<hwy::float16_t, FloatTag> f16;
-    return hn::PromoteTo(d, hn::BitCast(f16, bits));
+    const auto bits = hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(data) + column);
+    return dtype == DType::kBF16 ? FloatsFromBF16(bits) : FloatsFromF16(bits);
   }
   HWY_INLINE float At(int64_t column) const {
     return LoadFloat(dtype, data + column * static_cast<int64_t>(SizeOf(dtype)));
@@ -61,7 +53,8 @@ HWY_INLINE TableRow TokenRow(const EmbedTokensArgs& args, int64_t token) {
                         : RowOf(args.action_table, args.actions[item], columns);
 }
 
-void EmbedTokens(const EmbedTokensArgs& args) {
+template <class T>
+void EmbedRows(const EmbedTokensArgs& args) {
   const FloatTag d;
   const int64_t columns = args.out.cols;
   const int64_t last_position = std::min(args.history_tokens, args.num_positions - 1);
@@ -69,16 +62,20 @@ void EmbedTokens(const EmbedTokensArgs& args) {
     const int64_t token = args.first_token + i;
     const TableRow row = TokenRow(args, token);
     const TableRow position = RowOf(args.position_table, std::min(token, last_position), columns);
-    float* out = args.out.Row(i);
+    T* out = args.out.RowAs<T>(i);
     int64_t column = 0;
     for (; column + kLanes <= columns; column += kLanes) {
       const Floats scaled = hn::Mul(row.Load(column), hn::Set(d, args.scale));
-      hn::StoreU(hn::Add(scaled, position.Load(column)), d, out + column);
+      Store(hn::Add(scaled, position.Load(column)), out + column, All());
     }
     for (; column < columns; ++column) {
-      out[column] = row.At(column) * args.scale + position.At(column);
+      args.out.Set(i, column, row.At(column) * args.scale + position.At(column));
     }
   }
+}
+
+void EmbedTokens(const EmbedTokensArgs& args) {
+  WithElement(args.out.dtype, [&](auto element) { EmbedRows<decltype(element)>(args); });
 }
 
 }  // namespace HWY_NAMESPACE

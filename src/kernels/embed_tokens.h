@@ -37,7 +37,7 @@ struct EmbedTokensArgs {
   int64_t num_positions;
   float scale;
   int64_t first_token;  // of row 0 of out
-  Matrix out;           // [tokens, C]
+  Activations out;      // [tokens, C]
 };
 
 using EmbedTokensFn = void(const EmbedTokensArgs&);

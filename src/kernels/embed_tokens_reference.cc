@@ -68,8 +68,9 @@ void EmbedTokensPlain(const EmbedTokensArgs& args) {
     const std::byte* position =
         args.position_table.data + std::min(token, last_position) * columns * element;
     for (int64_t c = 0; c < columns; ++c) {
-      args.out.Row(i)[c] = tokens.Row(token - first)[c] * args.scale +
-                           LoadFloat(args.position_table.dtype, position + c * element);
+      args.out.Set(i, c,
+                   tokens.Row(token - first)[c] * args.scale +
+                       LoadFloat(args.position_table.dtype, position + c * element));
     }
   }
 }

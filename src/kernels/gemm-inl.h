@@ -20,66 +20,150 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-// x [rows, k] -> packed [ceil(rows / kTileRows)][k][kTileRows]; rows past the end repeat the first.
-HWY_INLINE void PackRows(ConstMatrix x, float* HWY_RESTRICT packed) {
-  for (int64_t row = 0; row < x.rows; row += kTileRows) {
-    for (int r = 0; r < kTileRows; ++r) {
-      const float* HWY_RESTRICT from = x.Row(row + r < x.rows ? row + r : row);
-      for (int64_t i = 0; i < x.cols; ++i) packed[i * kTileRows + r] = from[i];
+HWY_INLINE float ToFloat(float value) { return value; }
+HWY_INLINE float ToFloat(BF16 value) { return FloatFromBF16(value.bits); }
+
+// x [rows, k] -> packed [ceil(rows / kRows)][k][kRows]; rows past the end repeat the first.
+template <int kRows, class T>
+HWY_INLINE void PackRowsOf(const ConstActivations& x, float* HWY_RESTRICT packed) {
+  for (int64_t row = 0; row < x.rows; row += kRows) {
+    for (int r = 0; r < kRows; ++r) {
+      const T* HWY_RESTRICT from = x.RowAs<T>(row + r < x.rows ? row + r : row);
+      for (int64_t i = 0; i < x.cols; ++i) packed[i * kRows + r] = ToFloat(from[i]);
     }
-    packed += x.cols * kTileRows;
+    packed += x.cols * kRows;
   }
 }
 
-// Calls epilogue(row, column, values) for the `rows` x `columns` elements that exist of one tile.
-template <int kPanels, class Epilogue>
-HWY_INLINE void FinishTile(const Tile<kPanels>& tile, int64_t row, int64_t rows, int64_t column,
-                           int64_t columns, const Epilogue& epilogue) {
-  const int64_t count = std::min<int64_t>(kTileRows, rows - row);
+template <int kRows>
+HWY_INLINE void PackRows(const ConstActivations& x, float* HWY_RESTRICT packed) {
+  if (x.dtype == DType::kBF16) {
+    PackRowsOf<kRows, BF16>(x, packed);
+  } else {
+    PackRowsOf<kRows, float>(x, packed);
+  }
+}
+
+// Calls epilogue(row, column, sums, lanes) for the vectors of one tile that exist.
+template <int kRows, int kPanels, class Epilogue>
+HWY_INLINE void FinishTile(const Tile<kRows, kPanels>& tile, int64_t row, int64_t rows,
+                           int64_t column, int64_t columns, const Epilogue& epilogue) {
+  const int64_t count = std::min<int64_t>(kRows, rows - row);
   HWY_UNROLL(12)
-  for (int r = 0; r < kTileRows; ++r) {
+  for (int r = 0; r < kRows; ++r) {
     if (r >= count) break;
     HWY_UNROLL(8)
-    for (int v = 0; v < Tile<kPanels>::kVectors; ++v) {
+    for (int v = 0; v < Tile<kRows, kPanels>::kVectors; ++v) {
       const int64_t begin = column + v * kLanes;
       if (begin + kLanes <= columns) {
-        epilogue(row + r, begin, tile.sum[r][v]);
+        epilogue(row + r, begin, tile.sum[r][v], All());
       } else if (begin < columns) {
-        epilogue.Partial(row + r, begin, columns - begin, tile.sum[r][v]);
+        epilogue(row + r, begin, tile.sum[r][v], First{columns - begin});
       }
     }
   }
 }
 
-template <int kPanels, class Epilogue>
-HWY_INLINE void GemmPanels(const PackedMatrix& weight, int64_t panel, const float* packed,
-                           int64_t first_row, int64_t rows, const Epilogue& epilogue) {
-  const float* b[kPanels];
-  for (int p = 0; p < kPanels; ++p) b[p] = weight.Panel(panel + p);
-  for (int64_t row = 0; row < rows; row += kTileRows) {
-    Tile<kPanels> tile;
+// `count` steps of a bf16 panel as f32.
+HWY_INLINE void ExpandSteps(const BF16* from, int64_t count, float* HWY_RESTRICT to) {
+  for (int64_t i = 0; i < count * kPanelWidth; i += kLanes) {
+    hn::StoreU(Load(from + i, All()), FloatTag(), to + i);
+  }
+}
+
+// A block of rows times some panels of weights, which are of one type.
+template <int kRows, class Epilogue>
+class GemmBlock {
+ public:
+  HWY_INLINE GemmBlock(const PackedMatrix& weight, int64_t first_row, int64_t rows,
+                       const float* packed, float* expanded, const Epilogue& epilogue)
+      : weight_(weight),
+        first_row_(first_row),
+        rows_(rows),
+        packed_(packed),
+        expanded_(expanded),
+        epilogue_(epilogue) {}
+
+  template <int kPanels>
+  HWY_INLINE void Multiply(int64_t panel) const {
+    const float* b[kPanels];
+    if (weight_.dtype() == DType::kF32) {
+      for (int p = 0; p < kPanels; ++p) b[p] = weight_.Panel(panel + p);
+    } else if (rows_ <= kRows) {
+      MultiplyBySteps<kPanels>(panel);
+      return;
+    } else {
+      for (int p = 0; p < kPanels; ++p) {
+        float* to = expanded_ + p * weight_.k() * kPanelWidth;
+        ExpandSteps(weight_.PanelBF16(panel + p), weight_.k(), to);
+        b[p] = to;
+      }
+    }
+    for (int64_t row = 0; row < rows_; row += kRows) {
+      Tile<kRows, kPanels> tile;
+      tile.SetZero();
+      tile.template MultiplyAdd<kRows, 1>(packed_ + row * weight_.k(), b, weight_.k());
+      Finish<kPanels>(tile, row, panel);
+    }
+  }
+
+ private:
+  // One tile of rows: each weight is made f32 once anyway, so close to where it is used.
+  template <int kPanels>
+  HWY_INLINE void MultiplyBySteps(int64_t panel) const {
+    Tile<kRows, kPanels> tile;
     tile.SetZero();
-    tile.template MultiplyAdd<kTileRows, 1>(packed + row * weight.k(), b, weight.k());
-    FinishTile<kPanels>(tile, first_row + row, first_row + rows, panel * kPanelWidth, weight.n(),
-                        epilogue);
+    for (int64_t step = 0; step < weight_.k(); step += kExpandSteps) {
+      const int64_t count = std::min(kExpandSteps, weight_.k() - step);
+      const float* b[kPanels];
+      for (int p = 0; p < kPanels; ++p) {
+        float* to = expanded_ + p * kExpandSteps * kPanelWidth;
+        ExpandSteps(weight_.PanelBF16(panel + p) + step * kPanelWidth, count, to);
+        b[p] = to;
+      }
+      tile.template MultiplyAdd<kRows, 1>(packed_ + step * kRows, b, count);
+    }
+    Finish<kPanels>(tile, 0, panel);
+  }
+
+  template <int kPanels>
+  HWY_INLINE void Finish(const Tile<kRows, kPanels>& tile, int64_t row, int64_t panel) const {
+    FinishTile<kRows, kPanels>(tile, first_row_ + row, first_row_ + rows_, panel * kPanelWidth,
+                               weight_.n(), epilogue_);
+  }
+
+  const PackedMatrix& weight_;
+  const int64_t first_row_;
+  const int64_t rows_;
+  const float* const packed_;
+  float* const expanded_;
+  const Epilogue& epilogue_;
+};
+
+template <int kRows, int kPanels, class Epilogue>
+HWY_INLINE void GemmBlocks(const ConstActivations& x, const PackedMatrix& weight,
+                           int64_t panel_begin, int64_t panel_end, float* scratch,
+                           const Epilogue& epilogue) {
+  const int64_t block = GemmBlockRows(weight.k());
+  float* expanded = scratch + block * weight.k();
+  for (int64_t row = 0; row < x.rows; row += block) {
+    const int64_t rows = std::min(block, x.rows - row);
+    PackRows<kRows>(x.Rows(row, rows), scratch);
+    const GemmBlock<kRows, Epilogue> gemm(weight, row, rows, scratch, expanded, epilogue);
+    int64_t panel = panel_begin;
+    for (; panel + kPanels <= panel_end; panel += kPanels) gemm.template Multiply<kPanels>(panel);
+    for (; panel < panel_end; ++panel) gemm.template Multiply<1>(panel);
   }
 }
 
 // Columns [panel_begin, panel_end) * 16 of x * weight^T. `scratch` holds GemmScratch(k) floats.
 template <class Epilogue>
-HWY_INLINE void Gemm(ConstMatrix x, const PackedMatrix& weight, int64_t panel_begin,
+HWY_INLINE void Gemm(const ConstActivations& x, const PackedMatrix& weight, int64_t panel_begin,
                      int64_t panel_end, float* scratch, const Epilogue& epilogue) {
-  const int64_t block = GemmBlockRows(weight.k());
-  for (int64_t row = 0; row < x.rows; row += block) {
-    const int64_t rows = std::min(block, x.rows - row);
-    PackRows(x.Rows(row, rows), scratch);
-    int64_t panel = panel_begin;
-    for (; panel + kTilePanels <= panel_end; panel += kTilePanels) {
-      GemmPanels<kTilePanels>(weight, panel, scratch, row, rows, epilogue);
-    }
-    for (; panel < panel_end; ++panel) {
-      GemmPanels<1>(weight, panel, scratch, row, rows, epilogue);
-    }
+  if (x.rows <= kFewTileRows) {
+    GemmBlocks<kFewTileRows, kFewTilePanels>(x, weight, panel_begin, panel_end, scratch, epilogue);
+  } else {
+    GemmBlocks<kTileRows, kTilePanels>(x, weight, panel_begin, panel_end, scratch, epilogue);
   }
 }
 

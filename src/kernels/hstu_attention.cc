@@ -19,8 +19,7 @@ namespace hstu {
 namespace HWY_NAMESPACE {
 
 constexpr int kKeyPanels = kKeyChunk / kPanelWidth;
-constexpr int kMaxRowPanels = static_cast<int>(kQueryBlock) / kTileRows;
-constexpr int kPanelFloats = kTileRows * kPanelWidth;  // of one tile of scores
+constexpr int64_t kValuePanel = kPanelWidth * kPanelWidth;
 
 // The keys that the rows of one panel see: some row sees [begin, end), every row
 // [all_begin, all_end).
@@ -33,69 +32,157 @@ struct Rescale {
   float keep, take;
 };
 
-// The online softmax of one row: the largest score and the sum of weights relative to it.
-struct RowSoftmax {
+// The largest score of some keys and the sum of weights relative to it; 0 where none was seen.
+struct SoftmaxSum {
   float top = -std::numeric_limits<float>::infinity();
   float total = 0.0f;
+};
 
-  static HWY_INLINE float Exp2Scalar(float x) {
+HWY_INLINE float Exp2Scalar(float x) { return hn::GetLane(Exp2(hn::Set(FloatTag(), x))); }
+
+// The online softmax of one row.
+HWY_INLINE Rescale Join(SoftmaxSum chunk, SoftmaxSum* row) {
+  if (chunk.total == 0.0f) return {1.0f, 0.0f};
+  const float joined = std::max(row->top, chunk.top);
+  const Rescale rescale{Exp2Scalar(row->top - joined), Exp2Scalar(chunk.top - joined)};
+  row->total = row->total * rescale.keep + chunk.total * rescale.take;
+  row->top = joined;
+  return rescale;
+}
+
+// Elements of a page, and what makes them f32.
+struct PageElements {
+  const std::byte* data;
+  KvDType dtype;
+  float scale;  // of int8
+
+  HWY_INLINE PageElements From(int64_t element) const {
+    return {data + element * SizeOf(dtype), dtype, scale};
+  }
+  // As f32, where they lie if they are.
+  HWY_INLINE const float* AsFloats(int64_t count, float* HWY_RESTRICT room) const {
     const FloatTag d;
-    return hn::GetLane(Exp2(hn::Set(d, x)));
+    switch (dtype) {
+      case KvDType::kF32:
+        return reinterpret_cast<const float*>(data);
+      case KvDType::kBF16:
+        for (int64_t i = 0; i < count; i += kLanes) {
+          hn::StoreU(FloatsFromBF16(Halves(i)), d, room + i);
+        }
+        break;
+      case KvDType::kF16:
+        for (int64_t i = 0; i < count; i += kLanes) {
+          hn::StoreU(FloatsFromF16(Halves(i)), d, room + i);
+        }
+        break;
+      case KvDType::kInt8: {
+        const hn::Rebind<int8_t, FloatTag> d8;
+        const hn::RebindToSigned<FloatTag> d32;
+        const auto* bytes = reinterpret_cast<const int8_t*>(data);
+        for (int64_t i = 0; i < count; i += kLanes) {
+          const auto integers = hn::PromoteTo(d32, hn::LoadU(d8, bytes + i));
+          hn::StoreU(hn::Mul(hn::ConvertTo(d, integers), hn::Set(d, scale)), d, room + i);
+        }
+        break;
+      }
+    }
+    return room;
   }
 
-  // `chunk_total` is relative to `chunk_top`; 0 where the row saw nothing.
-  HWY_INLINE Rescale Join(float chunk_top, float chunk_total) {
-    if (chunk_total == 0.0f) return {1.0f, 0.0f};
-    const float joined = std::max(top, chunk_top);
-    const Rescale rescale{Exp2Scalar(top - joined), Exp2Scalar(chunk_top - joined)};
-    total = total * rescale.keep + chunk_total * rescale.take;
-    top = joined;
-    return rescale;
+ private:
+  HWY_INLINE hn::Vec<HalfBits> Halves(int64_t i) const {
+    return hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(data) + i);
   }
 };
 
-template <AttentionKind kKind>
+// A row of activations as f32, where it lies if it is.
+HWY_INLINE const float* RowAsFloats(const ConstActivations& m, int64_t row, float* room) {
+  if (m.dtype == DType::kF32) return m.RowAs<float>(row);
+  const BF16* from = m.RowAs<BF16>(row);
+  ForVectors(m.cols, [&](int64_t i, auto lanes)
+                         HWY_ATTR { Store(Load(from + i, lanes), room + i, lanes); });
+  return room;
+}
+
+// Tiles of kRows rows; kRows is small where few rows read many keys.
+template <AttentionKind kKind, int kRows, int kPanels>
 class AttentionBlock {
  public:
+  static constexpr int kMaxRowPanels = static_cast<int>(CeilDiv(kQueryBlock, kRows));
+
   HWY_INLINE explicit AttentionBlock(const HstuAttentionArgs& args)
       : args_(args),
         dim_(args.layout.dim),
         padded_dim_(args.layout.ValuePanels() * kPanelWidth),
-        row_panels_(CeilDiv(args.q.rows, kTileRows)),
+        row_panels_(CeilDiv(args.q.rows, kRows)),
         scale_(kLog2E / std::sqrt(static_cast<float>(dim_))),
         q_(args.scratch),
         weights_(q_ + kQueryBlock * padded_dim_),
         out_(weights_ + kQueryBlock * kKeyChunk),
-        chunk_out_(out_ + kQueryBlock * padded_dim_) {
-    std::fill_n(out_, args.q.rows * padded_dim_, 0.0f);
+        chunk_out_(out_ + kQueryBlock * padded_dim_),
+        page_sums_(chunk_out_ + kQueryBlock * padded_dim_),
+        group_sums_(page_sums_ + kFewTileRows * padded_dim_),
+        q_row_(group_sums_ + padded_dim_),
+        k_row_(q_row_ + padded_dim_),
+        v_row_(k_row_ + padded_dim_),
+        expanded_(v_row_ + padded_dim_) {
     PackQueries();
     FindIntervals();
   }
 
   HWY_INLINE void Run() {
+    std::fill_n(out_, args_.q.rows * padded_dim_, 0.0f);
     for (int64_t chunk = seen_.begin / kKeyChunk; chunk * kKeyChunk < seen_.end; ++chunk) {
       AddChunk(chunk * kKeyChunk);
+      if constexpr (kKind == AttentionKind::kSoftmax) JoinChunk(chunk_out_, chunk_softmax_);
     }
-    for (int64_t row = 0; row < args_.q.rows; ++row) {
-      const int64_t candidate = args_.position + row - args_.mask.history_end;
-      if (candidate >= 0) AddGroup(row, candidate);
+    Finish();
+  }
+
+  // Only chunk number `chunk`: [m, padded D] sums, then (softmax) [m] SoftmaxSum.
+  HWY_INLINE void RunChunk(int64_t chunk, float* part) {
+    const int64_t base = chunk * kKeyChunk;
+    (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) = part;
+    std::fill_n(part, args_.q.rows * padded_dim_, 0.0f);
+    if (base < seen_.end && base + kKeyChunk > seen_.begin) AddChunk(base);
+    if constexpr (kKind == AttentionKind::kSoftmax) {
+      std::copy_n(chunk_softmax_, args_.q.rows, PartSoftmax(part));
     }
-    WriteOut();
+  }
+
+  // What Run does after each chunk, and its end.
+  HWY_INLINE void RunJoin(int64_t chunks, const float* parts) {
+    std::fill_n(out_, args_.q.rows * padded_dim_, 0.0f);
+    for (int64_t i = 0; i < chunks; ++i) {
+      const float* part = parts + i * HstuAttentionPart(args_.q.rows, dim_);
+      if constexpr (kKind == AttentionKind::kSoftmax) {
+        JoinChunk(part, PartSoftmax(const_cast<float*>(part)));
+      } else {
+        AddPart(part);
+      }
+    }
+    Finish();
   }
 
  private:
-  // q -> [panel][D][kTileRows], scaled so that the score is in base 2. Rows past the end repeat the
+  // Behind the sums of a chunk's part.
+  HWY_INLINE SoftmaxSum* PartSoftmax(float* part) const {
+    static_assert(sizeof(SoftmaxSum) == 2 * sizeof(float));
+    return reinterpret_cast<SoftmaxSum*>(part + args_.q.rows * padded_dim_);
+  }
+
+  // q -> [panel][D][kRows], scaled so that the score is in base 2. Rows past the end repeat the
   // panel's first.
   HWY_INLINE void PackQueries() {
-    for (int64_t row = 0; row < row_panels_ * kTileRows; ++row) {
-      const float* from = args_.q.Row(SourceRow(row));
-      float* to = q_ + row / kTileRows * kTileRows * dim_ + row % kTileRows;
-      for (int64_t i = 0; i < dim_; ++i) to[i * kTileRows] = from[i] * scale_;
+    for (int64_t row = 0; row < row_panels_ * kRows; ++row) {
+      const float* from = RowAsFloats(args_.q, SourceRow(row), q_row_);
+      float* to = q_ + row / kRows * kRows * dim_ + row % kRows;
+      for (int64_t i = 0; i < dim_; ++i) to[i * kRows] = from[i] * scale_;
     }
   }
 
   HWY_INLINE int64_t SourceRow(int64_t row) const {
-    return row < args_.q.rows ? row : row / kTileRows * kTileRows;
+    return row < args_.q.rows ? row : row / kRows * kRows;
   }
 
   HWY_INLINE void FindIntervals() {
@@ -103,8 +190,8 @@ class AttentionBlock {
     for (int64_t panel = 0; panel < row_panels_; ++panel) {
       PanelInterval& interval = intervals_[panel];
       interval = {std::numeric_limits<int64_t>::max(), 0, 0, std::numeric_limits<int64_t>::max()};
-      for (int r = 0; r < kTileRows; ++r) {
-        const int64_t row = panel * kTileRows + r;
+      for (int r = 0; r < kRows; ++r) {
+        const int64_t row = panel * kRows + r;
         const KeyInterval keys = args_.mask.History(args_.position + SourceRow(row));
         rows_[row] = keys;
         interval.begin = std::min(interval.begin, keys.begin);
@@ -117,73 +204,90 @@ class AttentionBlock {
     }
   }
 
+  // silu: out += the chunk's sum. softmax: chunk_out and chunk_softmax are the chunk's.
   HWY_INLINE void AddChunk(int64_t base) {
     const int64_t begin = std::max(seen_.begin, base) - base;
     const int64_t end = std::min<int64_t>(seen_.end, base + kKeyChunk) - base;
     const int first = static_cast<int>(begin / kPanelWidth);
     const int last = static_cast<int>(CeilDiv(end, kPanelWidth));
-    FindKeyPanels(base, first, last);
+    FindPages(base, first, last);
     int panel = first;
-    for (; panel + kTilePanels <= last; panel += kTilePanels) ScorePanels<kTilePanels>(base, panel);
+    for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel);
     for (; panel < last; ++panel) ScorePanels<1>(base, panel);
     if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
-    const int value_panels = static_cast<int>(args_.layout.ValuePanels());
-    int channel = 0;
-    for (; channel + kTilePanels <= value_panels; channel += kTilePanels) {
-      WeighValues<kTilePanels>(base, channel);
+    if constexpr (kRows == kFewTileRows) {
+      WeighPages(base);
+    } else {
+      const int value_panels = static_cast<int>(args_.layout.ValuePanels());
+      int channel = 0;
+      for (; channel + kPanels <= value_panels; channel += kPanels) {
+        WeighValues<kPanels>(base, channel, first, last);
+      }
+      for (; channel < value_panels; ++channel) WeighValues<1>(base, channel, first, last);
     }
-    for (; channel < value_panels; ++channel) WeighValues<1>(base, channel);
-    if constexpr (kKind == AttentionKind::kSoftmax) JoinChunk();
   }
 
-  HWY_INLINE void FindKeyPanels(int64_t base, int first, int last) {
+  HWY_INLINE void FindPages(int64_t base, int first, int last) {
     const KvPageLayout& layout = args_.layout;
     for (int panel = first; panel < last; ++panel) {
       const int64_t position = base + panel * kPanelWidth;
       const int64_t entry = position % layout.page_tokens;
-      keys_[panel] =
-          args_.history.KeyPage(position, layout) + layout.KeyPanelOffset(args_.head, entry);
-      values_[panel] =
-          args_.history.ValuePage(position, layout) + layout.ValueRowOffset(args_.head, 0, entry);
+      PageElements keys;
+      PageElements values;
+      if (position / layout.page_tokens == args_.own.index) {
+        keys = {args_.own.keys, KvDType::kF32, 1.0f};
+        values = {args_.own.values, KvDType::kF32, 1.0f};
+      } else {
+        keys = {args_.history.KeyPage(position, layout), layout.dtype, 1.0f};
+        values = {args_.history.ValuePage(position, layout), layout.dtype, 1.0f};
+        if (layout.dtype == KvDType::kInt8) {
+          keys.scale = KvPageLayout::Scales(keys.data, layout.KeyPageElements())[args_.head];
+          values.scale = KvPageLayout::Scales(values.data, layout.ValuePageElements())[args_.head];
+        }
+      }
+      keys_[panel] = keys.From(layout.KeyPanelOffset(args_.head, entry));
+      values_[panel] = values.From(layout.ValueRowOffset(args_.head, 0, entry));
     }
   }
 
   HWY_INLINE float* Weights(int64_t row_panel, int key_panel) const {
-    return weights_ + (row_panel * kKeyPanels + key_panel) * kPanelFloats;
+    return weights_ + (row_panel * kKeyPanels + key_panel) * kRows * kPanelWidth;
   }
 
   // Scores (softmax) or weights (silu) of all rows that see something of these key panels.
-  template <int kPanels>
+  template <int kKeys>
   HWY_INLINE void ScorePanels(int64_t base, int key_panel) {
-    const float* b[kPanels];
-    for (int p = 0; p < kPanels; ++p) b[p] = keys_[key_panel + p];
+    const float* b[kKeys];
+    for (int p = 0; p < kKeys; ++p) {
+      const int64_t count = kPanelWidth * dim_;
+      b[p] = keys_[key_panel + p].AsFloats(count, expanded_ + p * count);
+    }
     const int64_t first_key = base + key_panel * kPanelWidth;
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
       const PanelInterval& interval = intervals_[row_panel];
-      if (first_key >= interval.end || first_key + kPanels * kPanelWidth <= interval.begin) {
+      if (first_key >= interval.end || first_key + kKeys * kPanelWidth <= interval.begin) {
         continue;
       }
-      Tile<kPanels> tile;
+      Tile<kRows, kKeys> tile;
       tile.SetZero();
-      tile.template MultiplyAdd<kTileRows, 1>(q_ + row_panel * kTileRows * dim_, b, dim_);
+      tile.template MultiplyAdd<kRows, 1>(q_ + row_panel * kRows * dim_, b, dim_);
       float* weights = Weights(row_panel, key_panel);
-      if (first_key >= interval.all_begin &&
-          first_key + kPanels * kPanelWidth <= interval.all_end) {
-        StoreWeights<kPanels, false>(tile, rows_ + row_panel * kTileRows, first_key, weights);
+      if (first_key >= interval.all_begin && first_key + kKeys * kPanelWidth <= interval.all_end) {
+        StoreWeights<kKeys, false>(tile, rows_ + row_panel * kRows, first_key, weights);
       } else {
-        StoreWeights<kPanels, true>(tile, rows_ + row_panel * kTileRows, first_key, weights);
+        StoreWeights<kKeys, true>(tile, rows_ + row_panel * kRows, first_key, weights);
       }
     }
   }
 
-  template <int kPanels, bool kMasked>
-  HWY_INLINE void StoreWeights(const Tile<kPanels>& tile, const KeyInterval* rows,
+  template <int kKeys, bool kMasked>
+  HWY_INLINE void StoreWeights(const Tile<kRows, kKeys>& tile, const KeyInterval* rows,
                                int64_t first_key, float* HWY_RESTRICT weights) {
     const FloatTag d;
     HWY_UNROLL(12)
-    for (int r = 0; r < kTileRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       HWY_UNROLL(8)
-      for (int v = 0; v < Tile<kPanels>::kVectors; ++v) {
+      for (int v = 0; v < Tile<kRows, kKeys>::kVectors; ++v) {
         Floats value = tile.sum[r][v];
         if constexpr (kKind == AttentionKind::kSilu) value = SiluBase2(value);
         if constexpr (kMasked) {
@@ -196,9 +300,8 @@ class AttentionBlock {
           }
         }
         const int panel = v / kVectorsPerPanel;
-        hn::StoreU(
-            value, d,
-            weights + panel * kPanelFloats + r * kPanelWidth + v % kVectorsPerPanel * kLanes);
+        hn::StoreU(value, d,
+                   weights + (panel * kRows + r) * kPanelWidth + v % kVectorsPerPanel * kLanes);
       }
     }
   }
@@ -221,64 +324,123 @@ class AttentionBlock {
             std::min<int64_t>(interval.end - base, kKeyChunk)};
   }
 
-  // chunk_out (softmax) or out (silu) += weights * V, for `kPanels` panels of channels.
-  template <int kPanels>
-  HWY_INLINE void WeighValues(int64_t base, int channel_panel) {
-    const FloatTag d;
+  // [16, 16]: the values of a panel of keys in a panel of channels.
+  HWY_INLINE const float* Values(int key_panel, int64_t channel_panel, float* room) const {
     const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
+    return values_[key_panel].From(channel_panel * channel_stride).AsFloats(kValuePanel, room);
+  }
+
+  // chunk_out (softmax) or out (silu) += weights * V, for some panels of channels.
+  template <int kChannels>
+  HWY_INLINE void WeighValues(int64_t base, int channel_panel, int first, int last) {
+    const float* values[kKeyPanels][kChannels];
+    for (int key_panel = first; key_panel < last; ++key_panel) {
+      for (int p = 0; p < kChannels; ++p) {
+        values[key_panel][p] = Values(key_panel, channel_panel + p,
+                                      expanded_ + (p * kKeyPanels + key_panel) * kValuePanel);
+      }
+    }
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
       const KeyInterval keys = InChunk(row_panel, base);
       if (keys.begin >= keys.end) continue;
-      Tile<kPanels> tile;
+      Tile<kRows, kChannels> tile;
       tile.SetZero();
       for (int64_t key = keys.begin; key < keys.end;) {
         const int key_panel = static_cast<int>(key / kPanelWidth);
         const int64_t entry = key % kPanelWidth;
         const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
-        const float* b[kPanels];
-        for (int p = 0; p < kPanels; ++p) {
-          b[p] = values_[key_panel] + (channel_panel + p) * channel_stride + entry * kPanelWidth;
-        }
+        const float* b[kChannels];
+        for (int p = 0; p < kChannels; ++p) b[p] = values[key_panel][p] + entry * kPanelWidth;
         tile.template MultiplyAdd<1, kPanelWidth>(Weights(row_panel, key_panel) + entry, b, count);
         key += count;
       }
-      const int64_t rows = std::min<int64_t>(kTileRows, args_.q.rows - row_panel * kTileRows);
-      float* to = (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) +
-                  row_panel * kTileRows * padded_dim_ + channel_panel * kPanelWidth;
-      HWY_UNROLL(12)
-      for (int r = 0; r < kTileRows; ++r) {
-        if (r >= rows) break;
-        HWY_UNROLL(8)
-        for (int v = 0; v < Tile<kPanels>::kVectors; ++v) {
-          Floats sum = tile.sum[r][v];
-          if constexpr (kKind == AttentionKind::kSilu)
-            sum = hn::Add(hn::LoadU(d, to + v * kLanes), sum);
-          hn::StoreU(sum, d, to + v * kLanes);
-        }
-        to += padded_dim_;
-      }
+      AddTile(tile, row_panel, channel_panel);
     }
   }
 
-  // Turns the chunk's scores into weights relative to each row's largest, and notes how the chunk
-  // joins what came before.
+  // chunk_out (softmax) = the tile, or out (silu) += the tile.
+  template <int kChannels>
+  HWY_INLINE void AddTile(const Tile<kRows, kChannels>& tile, int64_t row_panel,
+                          int channel_panel) {
+    const FloatTag d;
+    const int64_t rows = std::min<int64_t>(kRows, args_.q.rows - row_panel * kRows);
+    float* to = (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) +
+                row_panel * kRows * padded_dim_ + channel_panel * kPanelWidth;
+    HWY_UNROLL(12)
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= rows) break;
+      HWY_UNROLL(8)
+      for (int v = 0; v < Tile<kRows, kChannels>::kVectors; ++v) {
+        Floats sum = tile.sum[r][v];
+        if constexpr (kKind == AttentionKind::kSilu) {
+          sum = hn::Add(hn::LoadU(d, to + v * kLanes), sum);
+        }
+        hn::StoreU(sum, d, to + v * kLanes);
+      }
+      to += padded_dim_;
+    }
+  }
+
+  // The same for the rows of one panel, page by page, so that memory is read in order: between
+  // pages the sums wait, each goes on as the same chain of multiply-adds.
+  HWY_INLINE void WeighPages(int64_t base) {
+    const KeyInterval keys = InChunk(0, base);
+    std::fill_n(page_sums_, kRows * padded_dim_, 0.0f);
+    for (int64_t key = keys.begin; key < keys.end;) {
+      const int64_t page = args_.layout.page_tokens;
+      const KeyInterval part{key, std::min(keys.end, (key / page + 1) * page)};
+      const bool last = part.end == keys.end;
+      const int value_panels = static_cast<int>(args_.layout.ValuePanels());
+      int channel = 0;
+      for (; channel + kPanels <= value_panels; channel += kPanels) {
+        WeighPage<kPanels>(part, channel, last);
+      }
+      for (; channel < value_panels; ++channel) WeighPage<1>(part, channel, last);
+      key = part.end;
+    }
+  }
+
+  template <int kChannels>
+  HWY_INLINE void WeighPage(KeyInterval keys, int channel_panel, bool last) {
+    Tile<kRows, kChannels> tile;
+    float* sums = page_sums_ + channel_panel * kPanelWidth;
+    tile.Load(sums, padded_dim_);
+    for (int64_t key = keys.begin; key < keys.end;) {
+      const int key_panel = static_cast<int>(key / kPanelWidth);
+      const int64_t entry = key % kPanelWidth;
+      const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
+      const float* b[kChannels];
+      for (int p = 0; p < kChannels; ++p) {
+        b[p] =
+            Values(key_panel, channel_panel + p, expanded_ + p * kValuePanel) + entry * kPanelWidth;
+      }
+      tile.template MultiplyAdd<1, kPanelWidth>(Weights(0, key_panel) + entry, b, count);
+      key += count;
+    }
+    if (last) {
+      AddTile(tile, 0, channel_panel);
+    } else {
+      tile.Store(sums, padded_dim_);
+    }
+  }
+
+  // Turns the chunk's scores into weights relative to each row's largest.
   HWY_INLINE void SoftmaxChunk(int64_t base) {
     for (int64_t row = 0; row < args_.q.rows; ++row) {
-      const KeyInterval keys = InChunk(row / kTileRows, base);
+      const KeyInterval keys = InChunk(row / kRows, base);
       if (keys.begin >= keys.end) {
-        rescale_[row] = {1.0f, 0.0f};
+        chunk_softmax_[row] = {};
         continue;
       }
       const int first = static_cast<int>(keys.begin / kPanelWidth);
       const int last = static_cast<int>(CeilDiv(keys.end, kPanelWidth));
-      float* scores = Weights(row / kTileRows, 0) + row % kTileRows * kPanelWidth;
-      rescale_[row] = SoftmaxRow(scores, kPanelFloats, first, last, &softmax_[row]);
+      float* scores = Weights(row / kRows, 0) + row % kRows * kPanelWidth;
+      chunk_softmax_[row] = SoftmaxRow(scores, kRows * kPanelWidth, first, last);
     }
   }
 
   // Scores of panels [first, last), `stride` floats apart, become weights in place.
-  static HWY_INLINE Rescale SoftmaxRow(float* scores, int64_t stride, int first, int last,
-                                       RowSoftmax* softmax) {
+  static HWY_INLINE SoftmaxSum SoftmaxRow(float* scores, int64_t stride, int first, int last) {
     const FloatTag d;
     Floats tops = hn::Set(d, -std::numeric_limits<float>::infinity());
     for (int panel = first; panel < last; ++panel) {
@@ -298,25 +460,43 @@ class AttentionBlock {
         hn::StoreU(weight, d, at);
       }
     }
-    return softmax->Join(top, hn::GetLane(hn::SumOfLanes(d, totals)));
+    return {top, hn::GetLane(hn::SumOfLanes(d, totals))};
   }
 
-  HWY_INLINE void JoinChunk() {
-    for (int64_t row = 0; row < args_.q.rows; ++row) JoinRow(row, rescale_[row]);
+  HWY_INLINE void JoinChunk(const float* sums, const SoftmaxSum* softmax) {
+    for (int64_t row = 0; row < args_.q.rows; ++row) {
+      JoinRow(row, sums + row * padded_dim_, Join(softmax[row], &softmax_[row]));
+    }
   }
 
-  // out[row] = out[row] * keep + chunk_out[row] * take
-  HWY_INLINE void JoinRow(int64_t row, Rescale rescale) {
-    if (rescale.take == 0.0f) return;  // chunk_out may hold anything
+  // out[row] = out[row] * keep + sums * take
+  HWY_INLINE void JoinRow(int64_t row, const float* sums, Rescale rescale) {
+    if (rescale.take == 0.0f) return;  // sums may hold anything
     const FloatTag d;
     float* out = out_ + row * padded_dim_;
-    const float* chunk = chunk_out_ + row * padded_dim_;
     const Floats keep = hn::Set(d, rescale.keep);
     const Floats take = hn::Set(d, rescale.take);
     for (int64_t i = 0; i < padded_dim_; i += kLanes) {
       const Floats kept = hn::Mul(hn::LoadU(d, out + i), keep);
-      hn::StoreU(hn::MulAdd(hn::LoadU(d, chunk + i), take, kept), d, out + i);
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, sums + i), take, kept), d, out + i);
     }
+  }
+
+  // out += a chunk's part, as AddTile does.
+  HWY_INLINE void AddPart(const float* part) {
+    const FloatTag d;
+    for (int64_t i = 0; i < args_.q.rows * padded_dim_; i += kLanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, out_ + i), hn::LoadU(d, part + i)), d, out_ + i);
+    }
+  }
+
+  // What comes after history: each candidate's own group, and the result.
+  HWY_INLINE void Finish() {
+    for (int64_t row = 0; row < args_.q.rows; ++row) {
+      const int64_t candidate = args_.position + row - args_.mask.history_end;
+      if (candidate >= 0) AddGroup(row, candidate);
+    }
+    WithElement(args_.out.dtype, [&](auto element) HWY_ATTR { WriteOut<decltype(element)>(); });
   }
 
   // The candidates of its own group that `row`, itself candidate number `candidate`, sees.
@@ -332,52 +512,51 @@ class AttentionBlock {
     const int64_t padded = RoundUp(end - begin, kPanelWidth);
     std::fill_n(weights_ + (end - begin), padded - (end - begin),
                 -std::numeric_limits<float>::infinity());
-    for (int64_t key = begin; key < end; ++key) weights_[key - begin] = Dot(row, key) * scale_;
+    const float* q = RowAsFloats(args_.q, row, q_row_);
+    for (int64_t key = begin; key < end; ++key) {
+      weights_[key - begin] = Dot(q, RowAsFloats(args_.group_k, key, k_row_)) * scale_;
+    }
     Rescale rescale{1.0f, 1.0f};
     if constexpr (kKind == AttentionKind::kSilu) {
       for (int64_t i = 0; i < padded; i += kLanes) {
         hn::StoreU(SiluBase2(hn::LoadU(d, weights_ + i)), d, weights_ + i);
       }
     } else {
-      rescale = SoftmaxRow(weights_, kPanelWidth, 0, static_cast<int>(padded / kPanelWidth),
-                           &softmax_[row]);
+      rescale = Join(SoftmaxRow(weights_, kPanelWidth, 0, static_cast<int>(padded / kPanelWidth)),
+                     &softmax_[row]);
     }
-    float* sums = chunk_out_ + row * padded_dim_;
-    std::fill_n(sums, padded_dim_, 0.0f);
+    std::fill_n(group_sums_, padded_dim_, 0.0f);
     for (int64_t key = begin; key < end; ++key) {
       const Floats weight = hn::Set(d, weights_[key - begin]);
-      const float* v = args_.group_v.Row(key);
-      for (int64_t i = 0; i < dim_; i += kLanes) {
-        const Floats value = hn::MaskedLoad(hn::FirstN(d, dim_ - i), d, v + i);
-        hn::StoreU(hn::MulAdd(weight, value, hn::LoadU(d, sums + i)), d, sums + i);
-      }
+      const float* v = RowAsFloats(args_.group_v, key, v_row_);
+      ForVectors(dim_, [&](int64_t i, auto lanes) HWY_ATTR {
+        Store(hn::MulAdd(weight, Load(v + i, lanes), Load(group_sums_ + i, lanes)), group_sums_ + i,
+              lanes);
+      });
     }
-    JoinRow(row, rescale);
+    JoinRow(row, group_sums_, rescale);
   }
 
-  // q[row] . group_k[key]
-  HWY_INLINE float Dot(int64_t row, int64_t key) const {
+  HWY_INLINE float Dot(const float* a, const float* b) const {
     const FloatTag d;
-    const float* q = args_.q.Row(row);
-    const float* k = args_.group_k.Row(key);
     Floats sum = hn::Zero(d);
-    for (int64_t i = 0; i < dim_; i += kLanes) {
-      const auto mask = hn::FirstN(d, dim_ - i);
-      sum = hn::MulAdd(hn::MaskedLoad(mask, d, q + i), hn::MaskedLoad(mask, d, k + i), sum);
-    }
+    ForVectors(dim_, [&](int64_t i, auto lanes) HWY_ATTR {
+      sum = hn::MulAdd(Load(a + i, lanes), Load(b + i, lanes), sum);
+    });
     return hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
+  template <class T>
   HWY_INLINE void WriteOut() {
-    const FloatTag d;
     for (int64_t row = 0; row < args_.q.rows; ++row) {
-      const float factor =
-          kKind == AttentionKind::kSilu ? kLn2 / args_.scaling_seqlen : 1.0f / softmax_[row].total;
+      const Floats factor =
+          hn::Set(FloatTag(), kKind == AttentionKind::kSilu ? kLn2 / args_.scaling_seqlen
+                                                            : 1.0f / softmax_[row].total);
       const float* from = out_ + row * padded_dim_;
-      for (int64_t i = 0; i < dim_; i += kLanes) {
-        const Floats value = hn::Mul(hn::LoadU(d, from + i), hn::Set(d, factor));
-        hn::BlendedStore(value, hn::FirstN(d, dim_ - i), d, args_.out.Row(row) + i);
-      }
+      T* to = args_.out.RowAs<T>(row);
+      ForVectors(dim_, [&](int64_t i, auto lanes) HWY_ATTR {
+        Store(hn::Mul(Load(from + i, lanes), factor), to + i, lanes);
+      });
     }
   }
 
@@ -386,25 +565,56 @@ class AttentionBlock {
   const int64_t padded_dim_;
   const int64_t row_panels_;
   const float scale_;
-  float* const q_;          // [row panel][D][kTileRows]
-  float* const weights_;    // [row panel][key panel][kTileRows][16]
-  float* const out_;        // [row][padded D]
-  float* const chunk_out_;  // [row][padded D], of the running chunk where it must be rescaled
+  float* const q_;           // [row panel][D][kRows]
+  float* const weights_;     // [row panel][key panel][kRows][16]
+  float* out_;               // [row][padded D]
+  float* chunk_out_;         // [row][padded D], of the running chunk where it must be rescaled
+  float* const page_sums_;   // [kRows][padded D]
+  float* const group_sums_;  // [padded D]
+  float* const q_row_;       // [D]
+  float* const k_row_;       // [D]
+  float* const v_row_;       // [D]
+  float* const expanded_;    // elements made f32, where they are not
   KeyInterval seen_;
-  const float* keys_[kKeyPanels];
-  const float* values_[kKeyPanels];
+  PageElements keys_[kKeyPanels];
+  PageElements values_[kKeyPanels];
   PanelInterval intervals_[kMaxRowPanels];
   KeyInterval rows_[kQueryBlock];
-  RowSoftmax softmax_[kQueryBlock];
-  Rescale rescale_[kQueryBlock];
+  SoftmaxSum softmax_[kQueryBlock];
+  SoftmaxSum chunk_softmax_[kQueryBlock];
 };
 
-void HstuAttention(const HstuAttentionArgs& args) {
-  if (args.kind == AttentionKind::kSilu) {
-    AttentionBlock<AttentionKind::kSilu>(args).Run();
+// Calls body with the block that fits the rows.
+template <AttentionKind kKind, class Body>
+HWY_INLINE void WithTile(const HstuAttentionArgs& args, const Body& body) {
+  if (args.q.rows <= kFewTileRows) {
+    AttentionBlock<kKind, kFewTileRows, kFewTilePanels> block(args);
+    body(&block);
   } else {
-    AttentionBlock<AttentionKind::kSoftmax>(args).Run();
+    AttentionBlock<kKind, kTileRows, kTilePanels> block(args);
+    body(&block);
   }
+}
+
+template <class Body>
+HWY_INLINE void WithBlock(const HstuAttentionArgs& args, const Body& body) {
+  if (args.kind == AttentionKind::kSilu) {
+    WithTile<AttentionKind::kSilu>(args, body);
+  } else {
+    WithTile<AttentionKind::kSoftmax>(args, body);
+  }
+}
+
+void HstuAttention(const HstuAttentionArgs& args) {
+  WithBlock(args, [](auto* block) HWY_ATTR { block->Run(); });
+}
+
+void HstuAttentionChunk(const HstuAttentionArgs& args, int64_t chunk, float* part) {
+  WithBlock(args, [&](auto* block) HWY_ATTR { block->RunChunk(chunk, part); });
+}
+
+void HstuAttentionJoin(const HstuAttentionArgs& args, int64_t chunks, const float* parts) {
+  WithBlock(args, [&](auto* block) HWY_ATTR { block->RunJoin(chunks, parts); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -415,8 +625,16 @@ HWY_AFTER_NAMESPACE();
 namespace hstu {
 
 HWY_EXPORT(HstuAttention);
+HWY_EXPORT(HstuAttentionChunk);
+HWY_EXPORT(HstuAttentionJoin);
 
 HstuAttentionFn* HstuAttentionFor(Isa isa) { return HSTU_DISPATCH(HstuAttention, isa); }
+
+HstuAttentionChunkFn* HstuAttentionChunkFor(Isa isa) {
+  return HSTU_DISPATCH(HstuAttentionChunk, isa);
+}
+
+HstuAttentionJoinFn* HstuAttentionJoinFor(Isa isa) { return HSTU_DISPATCH(HstuAttentionJoin, isa); }
 
 }  // namespace hstu
 #endif  // HWY_ONCE

@@ -3,6 +3,8 @@
 #ifndef HSTU_KERNELS_HSTU_ATTENTION_H_
 #define HSTU_KERNELS_HSTU_ATTENTION_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/cpu.h"
@@ -15,6 +17,14 @@ namespace hstu {
 
 // Rows that one call computes at most.
 inline constexpr int64_t kQueryBlock = 48;
+
+// With int8 pages: the page that the rows themselves stand in (candidates: the one that the next
+// history token would be in), which they read in f32. Rows of one call share it.
+struct OwnPage {
+  int64_t index = -1;                 // position / page_tokens
+  const std::byte* keys = nullptr;    // as in an f32 page
+  const std::byte* values = nullptr;  // as in an f32 page
+};
 
 // One head of up to kQueryBlock rows of one sequence. With s = q . k / sqrt(D):
 //   silu:    sum over visible j of silu(s_j) / scaling_seqlen * v_j (Zhai et al. 2024, equation 2)
@@ -29,23 +39,41 @@ struct HstuAttentionArgs {
   KvBlocks history;  // K and V of positions [mask.history_begin, mask.history_end)
   AttentionMask mask;
   int64_t head;
-  int64_t position;     // of row 0 of q; the others follow
-  ConstMatrix q;        // [m, D], of this head
-  Matrix out;           // [m, D]; may be q
-  ConstMatrix group_k;  // [candidates, D], of this head; row 0 is the candidate at history_end
-  ConstMatrix group_v;  // [candidates, D]
-  float* scratch;       // HstuAttentionScratch(D) floats
+  int64_t position;          // of row 0 of q; the others follow
+  ConstActivations q;        // [m, D], of this head
+  Activations out;           // [m, D]; may be q
+  ConstActivations group_k;  // [candidates, D], of this head; row 0 is the candidate at history_end
+  ConstActivations group_v;  // [candidates, D]
+  float* scratch;            // HstuAttentionScratch(D) floats
+  OwnPage own = {};          // of int8 pages only
 };
+
+// The largest tile's columns: keys when scores are made, channels when values are summed.
+inline constexpr int64_t kMostAttentionPanels = 4;
 
 constexpr int64_t HstuAttentionScratch(int64_t dim) {
   const int64_t padded = RoundUp(dim, kPanelWidth);
-  return kQueryBlock * (kKeyChunk + 3 * padded);
+  const int64_t expanded =
+      kMostAttentionPanels * kPanelWidth * std::max<int64_t>(padded, kKeyChunk);
+  return kQueryBlock * (kKeyChunk + 3 * padded) + expanded + 8 * padded;
 }
 
 using HstuAttentionFn = void(const HstuAttentionArgs&);
 HstuAttentionFn* HstuAttentionFor(Isa isa);
 // The scalar reference: row by row, in double.
 void HstuAttentionPlain(const HstuAttentionArgs& args);
+
+// The same in two steps, so that threads can share the keys of few rows: each chunk's part by
+// itself, then all parts joined in order. The bits are those of the whole.
+// `part` holds HstuAttentionPart(m, D) floats, the parts of ascending chunks lie side by side.
+using HstuAttentionChunkFn = void(const HstuAttentionArgs&, int64_t chunk, float* part);
+HstuAttentionChunkFn* HstuAttentionChunkFor(Isa isa);
+using HstuAttentionJoinFn = void(const HstuAttentionArgs&, int64_t chunks, const float* parts);
+HstuAttentionJoinFn* HstuAttentionJoinFor(Isa isa);
+
+constexpr int64_t HstuAttentionPart(int64_t rows, int64_t dim) {
+  return rows * (RoundUp(dim, kPanelWidth) + 2);
+}
 
 }  // namespace hstu
 

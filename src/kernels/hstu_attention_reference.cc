@@ -1,6 +1,7 @@
 // The scalar reference of hstu_attention: row by row, in double, keys read one at a time.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <new>
 
@@ -12,13 +13,14 @@ namespace {
 // One row's attention: scores come in one by one, in any order for softmax's running maximum.
 class RowSum {
  public:
-  RowSum(const HstuAttentionArgs& args, int64_t row) : args_(args), q_(args.q.Row(row)) {}
+  RowSum(const HstuAttentionArgs& args, int64_t row) : args_(args), row_(row) {}
 
   // k and v give channel i of one key.
   template <typename Key, typename Value>
   void Add(const Key& k, const Value& v, double* sums) {
     double dot = 0.0;
-    for (int64_t i = 0; i < args_.layout.dim; ++i) dot += static_cast<double>(q_[i]) * k(i);
+    for (int64_t i = 0; i < args_.layout.dim; ++i)
+      dot += static_cast<double>(args_.q.At(row_, i)) * k(i);
     const double score = dot / std::sqrt(static_cast<double>(args_.layout.dim));
     double weight = score / (1.0 + std::exp(-score)) / args_.scaling_seqlen;
     if (args_.kind == AttentionKind::kSoftmax) {
@@ -36,23 +38,46 @@ class RowSum {
 
  private:
   const HstuAttentionArgs& args_;
-  const float* q_;
+  int64_t row_;
   double top_ = -std::numeric_limits<double>::infinity();
   double total_ = 0.0;
 };
 
+// An element of a page.
+float PageElement(const KvPageLayout& layout, const std::byte* page, int64_t elements, int64_t head,
+                  int64_t index) {
+  const std::byte* at = page + index * SizeOf(layout.dtype);
+  switch (layout.dtype) {
+    case KvDType::kF32:
+      return LoadFloat(DType::kF32, at);
+    case KvDType::kBF16:
+      return LoadFloat(DType::kBF16, at);
+    case KvDType::kF16:
+      return LoadFloat(DType::kF16, at);
+    case KvDType::kInt8:
+      return static_cast<float>(static_cast<int8_t>(*at)) * layout.Scales(page, elements)[head];
+  }
+  return 0.0f;
+}
+
 void AddHistory(const HstuAttentionArgs& args, int64_t position, RowSum* row, double* sums) {
-  const KvPageLayout& layout = args.layout;
   const KeyInterval seen = args.mask.History(position);
   for (int64_t key = seen.begin; key < seen.end; ++key) {
+    const bool own = key / args.layout.page_tokens == args.own.index;
+    const KvPageLayout layout = own ? args.layout.As(KvDType::kF32) : args.layout;
     const int64_t entry = key % layout.page_tokens;
-    const float* keys = args.history.KeyPage(key, layout) +
-                        layout.KeyPanelOffset(args.head, entry) + entry % kPanelWidth;
-    const float* values = args.history.ValuePage(key, layout);
+    const std::byte* keys = own ? args.own.keys : args.history.KeyPage(key, layout);
+    const std::byte* values = own ? args.own.values : args.history.ValuePage(key, layout);
+    const int64_t first = layout.KeyPanelOffset(args.head, entry) + entry % kPanelWidth;
     row->Add(
-        [&](int64_t i) { return keys[i * kPanelWidth]; },
         [&](int64_t i) {
-          return values[layout.ValueRowOffset(args.head, i / kPanelWidth, entry) + i % kPanelWidth];
+          return PageElement(layout, keys, layout.KeyPageElements(), args.head,
+                             first + i * kPanelWidth);
+        },
+        [&](int64_t i) {
+          return PageElement(
+              layout, values, layout.ValuePageElements(), args.head,
+              layout.ValueRowOffset(args.head, i / kPanelWidth, entry) + i % kPanelWidth);
         },
         sums);
   }
@@ -60,8 +85,8 @@ void AddHistory(const HstuAttentionArgs& args, int64_t position, RowSum* row, do
 
 void AddGroup(const HstuAttentionArgs& args, int64_t candidate, RowSum* row, double* sums) {
   for (int64_t key = args.mask.GroupBegin(candidate); key <= candidate; ++key) {
-    row->Add([&](int64_t i) { return args.group_k.Row(key)[i]; },
-             [&](int64_t i) { return args.group_v.Row(key)[i]; }, sums);
+    row->Add([&](int64_t i) { return args.group_k.At(key, i); },
+             [&](int64_t i) { return args.group_v.At(key, i); }, sums);
   }
 }
 
@@ -77,7 +102,7 @@ void HstuAttentionPlain(const HstuAttentionArgs& args) {
     const int64_t candidate = position - args.mask.history_end;
     if (candidate >= 0) AddGroup(args, candidate, &row, sums);
     for (int64_t c = 0; c < args.layout.dim; ++c) {
-      args.out.Row(i)[c] = static_cast<float>(sums[c] / row.Divisor());
+      args.out.Set(i, c, static_cast<float>(sums[c] / row.Divisor()));
     }
   }
 }

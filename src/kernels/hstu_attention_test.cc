@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/quantize_page.h"
 #include "kernels/reshape_and_cache.h"
 #include "kernels/testing.h"
 
@@ -11,28 +12,61 @@ namespace {
 class HstuAttention : public OnEveryIsa {};
 HSTU_ON_EVERY_ISA(HstuAttention);
 
-// A history in pages that lie in a shuffled order, with NaN in every slot that holds no token.
-struct History {
-  History(int64_t first, int64_t end, KvPageLayout layout)
-      : layout(layout),
-        k(end - first, layout.heads * layout.dim, 11, 0.7f),
-        v(end - first, layout.heads * layout.dim, 12) {
+// Pages that lie in a shuffled order, with 0xff in every byte that holds no token: NaN in f32, bf16
+// and f16.
+struct Pages {
+  Pages(int64_t first, int64_t end, KvPageLayout layout) {
     const int64_t first_page = first / layout.page_tokens;
-    const int64_t pages = CeilDiv(end, layout.page_tokens) - first_page;
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    keys.assign(std::max<int64_t>(1, pages) * layout.KeyPageFloats(), nan);
-    values.assign(std::max<int64_t>(1, pages) * layout.ValuePageFloats(), nan);
+    const int64_t pages = std::max<int64_t>(1, CeilDiv(end, layout.page_tokens) - first_page);
+    keys.assign(pages * layout.KeyPageBytes(), std::byte{0xff});
+    values.assign(pages * layout.ValuePageBytes(), std::byte{0xff});
     for (int64_t i = 0; i < pages; ++i) table.push_back(static_cast<int32_t>(i));
     std::shuffle(table.begin(), table.end(), std::mt19937(3));
     blocks = {keys.data(), values.data(), table.data(), first_page};
-    ReshapeAndCache({k.view(), v.view(), first, layout, blocks});
+  }
+
+  std::vector<std::byte> keys, values;
+  std::vector<int32_t> table;
+  KvBlocks blocks;
+};
+
+// A history, in f32 also where it is kept in int8: there a page's own rows read it in f32.
+struct History {
+  History(int64_t first, int64_t end, KvPageLayout layout, DType dtype)
+      : layout(layout),
+        k(end - first, layout.heads * layout.dim, 11, 0.7f),
+        v(end - first, layout.heads * layout.dim, 12),
+        kept(first, end, layout),
+        own(first, end, layout.As(KvDType::kF32)) {
+    const TestActivations typed_k(k.view(), dtype);
+    const TestActivations typed_v(v.view(), dtype);
+    if (layout.dtype != KvDType::kInt8) {
+      ReshapeAndCachePlain({typed_k.view(), typed_v.view(), first, layout, kept.blocks});
+      return;
+    }
+    const KvPageLayout f32 = layout.As(KvDType::kF32);
+    ReshapeAndCachePlain({typed_k.view(), typed_v.view(), first, f32, own.blocks});
+    for (int64_t at = RoundUp(first, layout.page_tokens); at + layout.page_tokens <= end;
+         at += layout.page_tokens) {
+      QuantizePagePlain({layout, own.blocks.KeyPage(at, f32), own.blocks.ValuePage(at, f32),
+                         kept.blocks.KeyPage(at, layout), kept.blocks.ValuePage(at, layout)});
+    }
+  }
+
+  OwnPage OwnOf(int64_t position, int64_t end) const {
+    if (layout.dtype != KvDType::kInt8) return {};
+    const KvPageLayout f32 = layout.As(KvDType::kF32);
+    OwnPage page{position / layout.page_tokens};
+    if (page.index * layout.page_tokens < end) {
+      page.keys = own.blocks.KeyPage(position, f32);
+      page.values = own.blocks.ValuePage(position, f32);
+    }
+    return page;
   }
 
   KvPageLayout layout;
   TestMatrix k, v;
-  std::vector<float> keys, values;
-  std::vector<int32_t> table;
-  KvBlocks blocks;
+  Pages kept, own;
 };
 
 struct Shape {
@@ -41,43 +75,57 @@ struct Shape {
   AttentionMask mask;
   int64_t position = 0;  // of the first row
   int64_t rows = 0;
+  DType dtype = DType::kF32;
 };
 
 class Attention {
  public:
   explicit Attention(const Shape& setup)
       : setup_(setup),
-        history_(setup.mask.history_begin, setup.mask.history_end, setup.layout),
+        history_(setup.mask.history_begin, setup.mask.history_end, setup.layout, setup.dtype),
         candidates_(std::max<int64_t>(0, setup.position + setup.rows - setup.mask.history_end)),
-        q_(setup.rows, Width(), 1, 0.7f),
-        group_k_(candidates_ + 1, Width(), 2, 0.7f),
-        group_v_(candidates_ + 1, Width(), 3) {}
+        q_(TestMatrix(setup.rows, Width(), 1, 0.7f).view(), setup.dtype),
+        group_k_(TestMatrix(candidates_ + 1, Width(), 2, 0.7f).view(), setup.dtype),
+        group_v_(TestMatrix(candidates_ + 1, Width(), 3).view(), setup.dtype) {}
 
   int64_t Width() const { return setup_.layout.heads * setup_.layout.dim; }
 
-  // All heads of all rows, in calls of `block` rows.
-  TestMatrix Run(HstuAttentionFn* op, int64_t block = kQueryBlock) const {
-    TestMatrix out(setup_.rows, Width(), 9);
+  // All heads of all rows, in calls of at most `block` rows; body(args) computes one.
+  template <typename Body>
+  TestActivations Run(const Body& body, int64_t block = kQueryBlock) const {
+    TestActivations out(TestMatrix(setup_.rows, Width(), 9).view(), setup_.dtype);
     const int64_t dim = setup_.layout.dim;
     const auto scratch = AllocateAligned<float>(HstuAttentionScratch(dim));
-    for (int64_t row = 0; row < setup_.rows; row += block) {
-      const int64_t count = std::min(block, setup_.rows - row);
+    for (int64_t row = 0; row < setup_.rows;) {
+      const int64_t position = setup_.position + row;
+      const int64_t count = std::min({block, setup_.rows - row, Together(position)});
+      const int64_t own = std::min(position, setup_.mask.history_end);
       for (int64_t head = 0; head < setup_.layout.heads; ++head) {
         const int64_t column = head * dim;
-        op({setup_.kind, 96.0f, setup_.layout, history_.blocks, setup_.mask, head,
-            setup_.position + row, q_.view().Rows(row, count).Cols(column, dim),
-            out.view().Rows(row, count).Cols(column, dim), group_k_.view().Cols(column, dim),
-            group_v_.view().Cols(column, dim), scratch.get()});
+        body(HstuAttentionArgs{setup_.kind, 96.0f, setup_.layout, history_.kept.blocks, setup_.mask,
+                               head, position, q_.view().Rows(row, count).Cols(column, dim),
+                               out.view().Rows(row, count).Cols(column, dim),
+                               group_k_.view().Cols(column, dim), group_v_.view().Cols(column, dim),
+                               scratch.get(), history_.OwnOf(own, setup_.mask.history_end)});
       }
+      row += count;
     }
     return out;
   }
 
  private:
+  // Rows from `position` on that may be computed in one call.
+  int64_t Together(int64_t position) const {
+    if (setup_.layout.dtype != KvDType::kInt8) return kQueryBlock;
+    if (position >= setup_.mask.history_end) return kQueryBlock;
+    const int64_t page = setup_.layout.page_tokens;
+    return std::min((position / page + 1) * page, setup_.mask.history_end) - position;
+  }
+
   Shape setup_;
   History history_;
   int64_t candidates_;
-  TestMatrix q_, group_k_, group_v_;
+  TestActivations q_, group_k_, group_v_;
 };
 
 std::vector<Shape> Shapes() {
@@ -109,15 +157,31 @@ std::vector<Shape> Shapes() {
     setups.push_back(evicted);
     evicted.mask.window = 100;
     setups.push_back(evicted);
+    // Every type of pages and activations.
+    for (const KvDType kept : {KvDType::kBF16, KvDType::kF16, KvDType::kInt8}) {
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        Shape typed{kind, {2, 20, 32, kept}, {}, 0, 330, dtype};
+        typed.mask.history_end = 300;
+        typed.mask.group = 2;
+        setups.push_back(typed);
+        typed.layout.page_tokens = 128;
+        typed.mask.history_end = 256;  // no page is open
+        setups.push_back(typed);
+      }
+    }
   }
   return setups;
 }
 
-TEST_P(HstuAttention, IsCloseToItsReferenceForEveryMaskAndOddSizes) {
+// Besides f32's own error that of rounding the result.
+double Tolerance(const Shape& setup) { return setup.dtype == DType::kBF16 ? 4e-3 : 1e-5; }
+
+TEST_P(HstuAttention, IsCloseToItsReferenceForEveryMaskTypeAndOddSizes) {
   for (const Shape& setup : Shapes()) {
     const Attention attention(setup);
-    const TestMatrix actual = attention.Run(HstuAttentionFor(GetParam()));
-    ExpectClose(actual.view(), attention.Run(HstuAttentionPlain).view());
+    const TestActivations actual = attention.Run(HstuAttentionFor(GetParam()));
+    ExpectClose(actual.floats().view(), attention.Run(HstuAttentionPlain).floats().view(),
+                Tolerance(setup));
     actual.ExpectGapsUntouched();
   }
 }
@@ -126,9 +190,32 @@ TEST_P(HstuAttention, GivesARowTheSameBitsWhateverRowsStandBesideIt) {
   for (const Shape& setup : Shapes()) {
     const Attention attention(setup);
     HstuAttentionFn* op = HstuAttentionFor(GetParam());
-    const TestMatrix whole = attention.Run(op);
-    for (const int64_t block : {1, 5, 17}) {
-      ExpectSameBits(attention.Run(op, block).view(), whole.view());
+    const TestActivations whole = attention.Run(op);
+    for (const int64_t block : {1, 3, 5, 17}) {
+      ExpectSameBits(attention.Run(op, block).floats().view(), whole.floats().view());
+    }
+  }
+}
+
+// Few rows whose keys threads share: chunk by chunk, in any order, then joined.
+TEST_P(HstuAttention, GivesTheSameBitsInChunksThatAreJoined) {
+  for (const Shape& setup : Shapes()) {
+    const Attention attention(setup);
+    const TestActivations whole = attention.Run(HstuAttentionFor(GetParam()));
+    for (const int64_t block : {int64_t{2}, kQueryBlock}) {
+      const TestActivations joined = attention.Run(
+          [&](const HstuAttentionArgs& args) {
+            const int64_t first = args.mask.history_begin / kKeyChunk;
+            const int64_t chunks = CeilDiv(args.mask.history_end, kKeyChunk) - first;
+            const int64_t size = HstuAttentionPart(args.q.rows, args.q.cols);
+            const auto parts = AllocateAligned<float>(chunks * size + 1);
+            for (int64_t i = chunks - 1; i >= 0; --i) {
+              HstuAttentionChunkFor(GetParam())(args, first + i, parts.get() + i * size);
+            }
+            HstuAttentionJoinFor(GetParam())(args, chunks, parts.get());
+          },
+          block);
+      ExpectSameBits(joined.floats().view(), whole.floats().view());
     }
   }
 }
@@ -138,13 +225,13 @@ TEST_P(HstuAttention, SurvivesScoresThatOverflowAnExponential) {
   setup.mask.history_end = 40;
   for (const AttentionKind kind : {AttentionKind::kSilu, AttentionKind::kSoftmax}) {
     setup.kind = kind;
-    const History history(0, 40, setup.layout);
+    const History history(0, 40, setup.layout, DType::kF32);
     TestMatrix q(40, 4, 1, 1000.0f);
     TestMatrix actual(40, 4, 2);
     TestMatrix expected(40, 4, 3);
     const auto scratch = AllocateAligned<float>(HstuAttentionScratch(4));
     HstuAttentionArgs args{
-        kind,          96.0f, setup.layout, history.blocks, setup.mask, 0, 0, q.view(),
+        kind,          96.0f, setup.layout, history.kept.blocks, setup.mask, 0, 0, q.view(),
         actual.view(), {},    {},           scratch.get()};
     HstuAttentionFor(GetParam())(args);
     args.out = expected.view();

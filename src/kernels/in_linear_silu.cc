@@ -14,25 +14,22 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
+template <class T>
 struct BiasSilu {
   const float* bias;
-  Matrix out;
+  Activations out;
 
-  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum) const {
-    const FloatTag d;
-    hn::StoreU(Silu(hn::Add(sum, hn::LoadU(d, bias + column))), d, out.Row(row) + column);
-  }
-  HWY_INLINE void Partial(int64_t row, int64_t column, int64_t count, Floats sum) const {
-    const FloatTag d;
-    const auto mask = hn::FirstN(d, count);
-    const Floats value = Silu(hn::Add(sum, hn::MaskedLoad(mask, d, bias + column)));
-    hn::BlendedStore(value, mask, d, out.Row(row) + column);
+  template <class Lanes>
+  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
+    Store(Silu(hn::Add(sum, Load(bias + column, lanes))), out.RowAs<T>(row) + column, lanes);
   }
 };
 
 void InLinearSilu(const InLinearSiluArgs& args) {
-  Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
-       BiasSilu{args.bias, args.out});
+  WithElement(args.out.dtype, [&](auto element) HWY_ATTR {
+    Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
+         BiasSilu<decltype(element)>{args.bias, args.out});
+  });
 }
 
 }  // namespace HWY_NAMESPACE

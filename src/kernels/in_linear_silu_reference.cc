@@ -9,7 +9,7 @@ void InLinearSiluPlain(const InLinearSiluArgs& args) {
   LinearReference(args.x, *args.weight, args.panel_begin, args.panel_end,
                   [&](int64_t row, int64_t column, double sum) {
                     const double x = sum + args.bias[column];
-                    args.out.Row(row)[column] = static_cast<float>(x / (1.0 + std::exp(-x)));
+                    args.out.Set(row, column, static_cast<float>(x / (1.0 + std::exp(-x))));
                   });
 }
 

@@ -9,16 +9,18 @@ namespace {
 class InLinearSilu : public OnEveryIsa {};
 HSTU_ON_EVERY_ISA(InLinearSilu);
 
-PackedMatrix Pack(int64_t n, int64_t k, unsigned seed) {
-  std::vector<float> values(n * k);
+PackedMatrix Pack(int64_t n, int64_t k, unsigned seed, DType dtype = DType::kF32) {
+  std::vector<std::byte> values(n * k * SizeOf(dtype));
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal(0.0f, 1.0f / std::sqrt(static_cast<float>(k)));
-  for (float& value : values) value = normal(generator);
-  return PackedMatrix(reinterpret_cast<const std::byte*>(values.data()), DType::kF32, n, k);
+  for (int64_t i = 0; i < n * k; ++i) {
+    StoreFloat(dtype, normal(generator), values.data() + i * SizeOf(dtype));
+  }
+  return PackedMatrix(values.data(), dtype, n, k);
 }
 
-void Project(InLinearSiluFn* op, ConstMatrix x, const PackedMatrix& weight, const float* bias,
-             Matrix out, int64_t begin, int64_t end) {
+void Project(InLinearSiluFn* op, const ConstActivations& x, const PackedMatrix& weight,
+             const float* bias, const Activations& out, int64_t begin, int64_t end) {
   const auto scratch = AllocateAligned<float>(GemmScratch(weight.k()));
   op({x, &weight, bias, out, begin, end, scratch.get()});
 }
@@ -59,6 +61,34 @@ TEST_P(InLinearSilu, GivesTheSameBitsForAnySplitOfRowsAndColumns) {
     }
   }
   ExpectSameBits(split.view(), whole.view());
+}
+
+// Weights of every type give the bits of the same weights in f32; bf16 results are those in f32,
+// rounded.
+TEST_P(InLinearSilu, TakesEveryTypeOfWeightsAndActivations) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (const int64_t rows : {1, 3, 5, 40}) {
+      const int64_t k = 150;
+      const int64_t n = 77;
+      const TestActivations x(TestMatrix(rows, k, 1).view(), DType::kBF16);
+      const TestMatrix bias(1, n, 2);
+      const PackedMatrix weight = Pack(n, k, 3, dtype);
+      std::vector<float> values(n * k);
+      for (int64_t i = 0; i < n * k; ++i) values[i] = weight.At(i / k, i % k);
+      const PackedMatrix f32(reinterpret_cast<const std::byte*>(values.data()), DType::kF32, n, k);
+      TestMatrix actual(rows, n, 4);
+      TestMatrix expected(rows, n, 5);
+      InLinearSiluFn* op = InLinearSiluFor(GetParam());
+      Project(op, x.view(), weight, bias.data(), actual.view(), 0, weight.panels());
+      Project(op, x.floats().view(), f32, bias.data(), expected.view(), 0, f32.panels());
+      ExpectSameBits(actual.view(), expected.view());
+      const TestActivations rounded(actual.view(), DType::kBF16);
+      const TestActivations out(TestMatrix(rows, n, 6).view(), DType::kBF16);
+      Project(op, x.view(), weight, bias.data(), out.view(), 0, weight.panels());
+      ExpectSameBits(out.floats().view(), rounded.floats().view());
+      out.ExpectGapsUntouched();
+    }
+  }
 }
 
 TEST_P(InLinearSilu, LeavesColumnsOutsideItsPanelsAlone) {

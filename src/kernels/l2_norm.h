@@ -9,8 +9,8 @@ namespace hstu {
 
 // out = x / max(|x|, 1e-6), by rows.
 struct L2NormArgs {
-  ConstMatrix x;  // [m, C]
-  Matrix out;     // [m, C]; may be x
+  ConstActivations x;  // [m, C]
+  Matrix out;          // [m, C]; may be x where that is f32
 };
 
 using L2NormFn = void(const L2NormArgs&);

@@ -13,19 +13,22 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-void LayerNorm(const LayerNormArgs& args) {
-  const FloatTag d;
+template <class T>
+void LayerNormRows(const LayerNormArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const float* x = args.x.Row(row);
+    const T* x = args.x.RowAs<T>(row);
     float* out = args.out.Row(row);
     const RowMoments moments = Moments(x, args.x.cols, args.epsilon);
-    ForVectors(args.x.cols, [&](int64_t i, auto mask) HWY_ATTR {
-      const Floats weight = hn::MaskedLoad(mask, d, args.weight + i);
-      const Floats bias = hn::MaskedLoad(mask, d, args.bias + i);
-      const Floats value = Normalize(hn::MaskedLoad(mask, d, x + i), moments, weight, bias);
-      hn::BlendedStore(value, mask, d, out + i);
+    ForVectors(args.x.cols, [&](int64_t i, auto lanes) HWY_ATTR {
+      const Floats weight = Load(args.weight + i, lanes);
+      const Floats bias = Load(args.bias + i, lanes);
+      Store(Normalize(Load(x + i, lanes), moments, weight, bias), out + i, lanes);
     });
   }
+}
+
+void LayerNorm(const LayerNormArgs& args) {
+  WithElement(args.x.dtype, [&](auto element) { LayerNormRows<decltype(element)>(args); });
 }
 
 }  // namespace HWY_NAMESPACE

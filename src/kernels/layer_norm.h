@@ -9,11 +9,11 @@ namespace hstu {
 
 // out = (x - mean) / sqrt(variance + epsilon) * weight + bias, by rows; the population variance.
 struct LayerNormArgs {
-  ConstMatrix x;        // [m, C]
+  ConstActivations x;   // [m, C]
   const float* weight;  // [C]
   const float* bias;    // [C]
   float epsilon;
-  Matrix out;  // [m, C]; may be x
+  Matrix out;  // [m, C]; may be x where that is f32
 };
 
 using LayerNormFn = void(const LayerNormArgs&);

@@ -18,14 +18,10 @@ struct BiasRelu {
   float floor;  // 0 or -infinity
   Matrix out;
 
-  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum) const {
-    Partial(row, column, kLanes, sum);
-  }
-  HWY_INLINE void Partial(int64_t row, int64_t column, int64_t count, Floats sum) const {
-    const FloatTag d;
-    const auto mask = hn::FirstN(d, count);
-    const Floats value = hn::Add(sum, hn::MaskedLoad(mask, d, bias + column));
-    hn::BlendedStore(hn::Max(value, hn::Set(d, floor)), mask, d, out.Row(row) + column);
+  template <class Lanes>
+  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
+    const Floats value = hn::Add(sum, Load(bias + column, lanes));
+    Store(hn::Max(value, hn::Set(FloatTag(), floor)), out.Row(row) + column, lanes);
   }
 };
 

@@ -13,34 +13,32 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-template <bool kResidual>
+template <class T, bool kResidual>
 struct AddResidual {
-  ConstMatrix residual;
-  Matrix out;
+  ConstActivations residual;
+  Activations out;
 
-  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum) const {
-    const FloatTag d;
-    if constexpr (kResidual) sum = hn::Add(sum, hn::LoadU(d, residual.Row(row) + column));
-    hn::StoreU(sum, d, out.Row(row) + column);
-  }
-  HWY_INLINE void Partial(int64_t row, int64_t column, int64_t count, Floats sum) const {
-    const FloatTag d;
-    const auto mask = hn::FirstN(d, count);
-    if constexpr (kResidual) {
-      sum = hn::Add(sum, hn::MaskedLoad(mask, d, residual.Row(row) + column));
-    }
-    hn::BlendedStore(sum, mask, d, out.Row(row) + column);
+  template <class Lanes>
+  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
+    if constexpr (kResidual) sum = hn::Add(sum, Load(residual.RowAs<T>(row) + column, lanes));
+    Store(sum, out.RowAs<T>(row) + column, lanes);
   }
 };
 
+template <class T, bool kResidual>
+void LinearResidualAs(const LinearResidualArgs& args) {
+  Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
+       AddResidual<T, kResidual>{args.residual, args.out});
+}
+
 void LinearResidual(const LinearResidualArgs& args) {
-  if (args.residual.data != nullptr) {
-    Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
-         AddResidual<true>{args.residual, args.out});
-  } else {
-    Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
-         AddResidual<false>{args.residual, args.out});
-  }
+  WithElement(args.out.dtype, [&](auto element) {
+    if (args.residual.data != nullptr) {
+      LinearResidualAs<decltype(element), true>(args);
+    } else {
+      LinearResidualAs<decltype(element), false>(args);
+    }
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -61,6 +61,21 @@ TEST_P(LinearResidual, MayAddToItsOwnOutput) {
   ExpectSameBits(in_place.view(), apart.view());
 }
 
+TEST_P(LinearResidual, TakesAndGivesBF16) {
+  const Case c(10, 44, 60);
+  const TestActivations x(c.x.view(), DType::kBF16);
+  const TestActivations residual(c.residual.view(), DType::kBF16);
+  const TestActivations out(TestMatrix(10, 44, 4).view(), DType::kBF16);
+  TestMatrix expected(10, 44, 5);
+  LinearResidualFn* op = LinearResidualFor(GetParam());
+  op({x.view(), &c.weight, residual.view(), out.view(), 0, c.weight.panels(), c.scratch.get()});
+  op({x.floats().view(), &c.weight, residual.floats().view(), expected.view(), 0, c.weight.panels(),
+      c.scratch.get()});
+  const TestActivations rounded(expected.view(), DType::kBF16);
+  ExpectSameBits(out.floats().view(), rounded.floats().view());
+  out.ExpectGapsUntouched();
+}
+
 TEST_P(LinearResidual, TheHeadsLinearIsCloseToItsReference) {
   for (const bool relu : {false, true}) {
     for (const int64_t n : {1, 8, 24, 64}) {

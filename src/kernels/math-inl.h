@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "kernels/tile-inl.h"
+#include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {

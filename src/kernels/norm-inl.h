@@ -11,29 +11,19 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/tile-inl.h"
+#include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-// body(begin, mask) for the row's vectors in order; the last mask may be partial.
-template <class Body>
-HWY_INLINE void ForVectors(int64_t size, const Body& body) {
-  const FloatTag d;
-  int64_t i = 0;
-  for (; i + kLanes <= size; i += kLanes) body(i, hn::FirstN(d, kLanes));
-  if (i < size) body(i, hn::FirstN(d, size - i));
-}
-
 // The sum over a row of term(x), each lane in ascending order, then across lanes.
-template <class Term>
-HWY_INLINE float RowSum(const float* HWY_RESTRICT x, int64_t size, const Term& term) {
+template <class T, class Term>
+HWY_INLINE float RowSum(const T* HWY_RESTRICT x, int64_t size, const Term& term) {
   const FloatTag d;
   Floats sum = hn::Zero(d);
-  ForVectors(size, [&](int64_t i, auto mask) HWY_ATTR {
-    sum = hn::Add(sum, hn::IfThenElseZero(mask, term(hn::MaskedLoad(mask, d, x + i))));
-  });
+  ForVectors(size, [&](int64_t i, auto lanes)
+                       HWY_ATTR { sum = hn::Add(sum, ZeroPast(term(Load(x + i, lanes)), lanes)); });
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -42,7 +32,8 @@ struct RowMoments {
   float inverse_deviation;
 };
 
-HWY_INLINE RowMoments Moments(const float* HWY_RESTRICT x, int64_t size, float epsilon) {
+template <class T>
+HWY_INLINE RowMoments Moments(const T* HWY_RESTRICT x, int64_t size, float epsilon) {
   const FloatTag d;
   const float mean = RowSum(x, size, [](Floats v) HWY_ATTR { return v; }) / size;
   const Floats center = hn::Set(d, mean);

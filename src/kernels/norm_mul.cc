@@ -13,20 +13,24 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-void NormMul(const NormMulArgs& args) {
-  const FloatTag d;
+template <class T>
+void NormMulRows(const NormMulArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const float* x = args.x.Row(row);
-    float* out = args.out.Row(row);
-    const float* gate = args.gate.Row(row);
+    const T* x = args.x.RowAs<T>(row);
+    T* out = args.out.RowAs<T>(row);
+    const T* gate = args.gate.RowAs<T>(row);
     const RowMoments moments = Moments(x, args.x.cols, args.epsilon);
-    ForVectors(args.x.cols, [&](int64_t i, auto mask) HWY_ATTR {
-      const Floats weight = hn::MaskedLoad(mask, d, args.weight + i);
-      const Floats bias = hn::MaskedLoad(mask, d, args.bias + i);
-      const Floats value = Normalize(hn::MaskedLoad(mask, d, x + i), moments, weight, bias);
-      hn::BlendedStore(hn::Mul(value, hn::MaskedLoad(mask, d, gate + i)), mask, d, out + i);
+    ForVectors(args.x.cols, [&](int64_t i, auto lanes) HWY_ATTR {
+      const Floats weight = Load(args.weight + i, lanes);
+      const Floats bias = Load(args.bias + i, lanes);
+      const Floats value = Normalize(Load(x + i, lanes), moments, weight, bias);
+      Store(hn::Mul(value, Load(gate + i, lanes)), out + i, lanes);
     });
   }
+}
+
+void NormMul(const NormMulArgs& args) {
+  WithElement(args.x.dtype, [&](auto element) { NormMulRows<decltype(element)>(args); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -7,14 +7,14 @@
 
 namespace hstu {
 
-// out = layer_norm(x) * gate, element by element.
+// out = layer_norm(x) * gate, element by element; all three of one type.
 struct NormMulArgs {
-  ConstMatrix x;        // [m, HD]
-  ConstMatrix gate;     // [m, HD]
-  const float* weight;  // [HD]
-  const float* bias;    // [HD]
+  ConstActivations x;     // [m, HD]
+  ConstActivations gate;  // [m, HD]
+  const float* weight;    // [HD]
+  const float* bias;      // [HD]
   float epsilon;
-  Matrix out;  // [m, HD]; may be x or gate
+  Activations out;  // [m, HD]; may be x or gate
 };
 
 using NormMulFn = void(const NormMulArgs&);

@@ -14,23 +14,22 @@ struct Moments {
   double deviation;
 };
 
-Moments MomentsOf(const float* x, int64_t size, double epsilon) {
+Moments MomentsOf(const ConstActivations& x, int64_t row, double epsilon) {
   double sum = 0.0;
-  for (int64_t i = 0; i < size; ++i) sum += x[i];
-  const double mean = sum / size;
+  for (int64_t i = 0; i < x.cols; ++i) sum += x.At(row, i);
+  const double mean = sum / x.cols;
   double squares = 0.0;
-  for (int64_t i = 0; i < size; ++i) squares += (x[i] - mean) * (x[i] - mean);
-  return {mean, std::sqrt(squares / size + epsilon)};
+  for (int64_t i = 0; i < x.cols; ++i) squares += (x.At(row, i) - mean) * (x.At(row, i) - mean);
+  return {mean, std::sqrt(squares / x.cols + epsilon)};
 }
 
 }  // namespace
 
 void LayerNormPlain(const LayerNormArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const float* x = args.x.Row(row);
-    const Moments moments = MomentsOf(x, args.x.cols, args.epsilon);
+    const Moments moments = MomentsOf(args.x, row, args.epsilon);
     for (int64_t i = 0; i < args.x.cols; ++i) {
-      const double normed = (x[i] - moments.mean) / moments.deviation;
+      const double normed = (args.x.At(row, i) - moments.mean) / moments.deviation;
       args.out.Row(row)[i] = static_cast<float>(normed * args.weight[i] + args.bias[i]);
     }
   }
@@ -38,25 +37,24 @@ void LayerNormPlain(const LayerNormArgs& args) {
 
 void NormMulPlain(const NormMulArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const float* x = args.x.Row(row);
-    const float* gate = args.gate.Row(row);
-    const Moments moments = MomentsOf(x, args.x.cols, args.epsilon);
+    const Moments moments = MomentsOf(args.x, row, args.epsilon);
     for (int64_t i = 0; i < args.x.cols; ++i) {
-      const double normed = (x[i] - moments.mean) / moments.deviation;
+      const double normed = (args.x.At(row, i) - moments.mean) / moments.deviation;
       const double value = normed * args.weight[i] + args.bias[i];
-      args.out.Row(row)[i] = static_cast<float>(value * gate[i]);
+      args.out.Set(row, i, static_cast<float>(value * args.gate.At(row, i)));
     }
   }
 }
 
 void L2NormPlain(const L2NormArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
-    const float* x = args.x.Row(row);
     double squares = 0.0;
-    for (int64_t i = 0; i < args.x.cols; ++i) squares += static_cast<double>(x[i]) * x[i];
+    for (int64_t i = 0; i < args.x.cols; ++i) {
+      squares += static_cast<double>(args.x.At(row, i)) * args.x.At(row, i);
+    }
     const double norm = std::max(std::sqrt(squares), 1e-6);
     for (int64_t i = 0; i < args.x.cols; ++i) {
-      args.out.Row(row)[i] = static_cast<float>(x[i] / norm);
+      args.out.Row(row)[i] = static_cast<float>(args.x.At(row, i) / norm);
     }
   }
 }

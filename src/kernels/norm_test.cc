@@ -55,5 +55,31 @@ TEST_P(Norm, L2NormIsCloseToItsReferenceAndDividesByNoZero) {
   }
 }
 
+TEST_P(Norm, TakesAndGivesBF16) {
+  for (const int64_t size : kSizes) {
+    const TestMatrix weight(1, size, 2);
+    const TestMatrix bias(1, size, 3);
+    const TestActivations x(TestMatrix(13, size, 1).view(), DType::kBF16);
+    const TestActivations gate(TestMatrix(13, size, 4).view(), DType::kBF16);
+    const TestActivations out(TestMatrix(13, size, 5).view(), DType::kBF16);
+    TestMatrix expected(13, size, 6);
+    NormMulFor(GetParam())({x.view(), gate.view(), weight.data(), bias.data(), 1e-5f, out.view()});
+    NormMulFor(GetParam())({x.floats().view(), gate.floats().view(), weight.data(), bias.data(),
+                            1e-5f, expected.view()});
+    const TestActivations rounded(expected.view(), DType::kBF16);
+    ExpectSameBits(out.floats().view(), rounded.floats().view());
+    out.ExpectGapsUntouched();
+
+    TestMatrix actual(13, size, 7);
+    LayerNormFor(GetParam())({x.view(), weight.data(), bias.data(), 1e-5f, actual.view()});
+    LayerNormFor(GetParam())(
+        {x.floats().view(), weight.data(), bias.data(), 1e-5f, expected.view()});
+    ExpectSameBits(actual.view(), expected.view());
+    L2NormFor(GetParam())({x.view(), actual.view()});
+    L2NormFor(GetParam())({x.floats().view(), expected.view()});
+    ExpectSameBits(actual.view(), expected.view());
+  }
+}
+
 }  // namespace
 }  // namespace hstu

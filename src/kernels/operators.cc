@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "kernels/concat_nd_jagged.h"
-#include "kernels/reshape_and_cache.h"
 
 namespace hstu {
 namespace {
@@ -41,7 +40,10 @@ std::vector<OperatorInfo> List() {
       Dispatched("layer_norm", "LayerNorm by rows", LayerNormFor, LayerNormPlain),
       Dispatched("in_linear_silu", "linear, bias and SiLU: U, V, Q and K in one result",
                  InLinearSiluFor, InLinearSiluPlain),
-      Single("reshape_and_cache", "K and V of a step into their pages", ReshapeAndCache),
+      Dispatched("reshape_and_cache", "K and V of a step into their pages", ReshapeAndCacheFor,
+                 ReshapeAndCachePlain),
+      Dispatched("quantize_page", "a full page of K and V from f32 to int8", QuantizePageFor,
+                 QuantizePagePlain),
       Dispatched("hstu_attention", "SiLU or softmax attention over pages of K and V",
                  HstuAttentionFor, HstuAttentionPlain),
       Dispatched("norm_mul", "LayerNorm of the attention times U", NormMulFor, NormMulPlain),
@@ -97,7 +99,13 @@ Result<Operators> SelectOperators(const OperatorRegistry& registry, Isa isa,
   select(&operators.embed_tokens, "embed_tokens");
   select(&operators.layer_norm, "layer_norm");
   select(&operators.in_linear_silu, "in_linear_silu");
+  select(&operators.reshape_and_cache, "reshape_and_cache");
+  select(&operators.quantize_page, "quantize_page");
   select(&operators.hstu_attention, "hstu_attention");
+  if (fused.contains("hstu_attention")) {
+    operators.hstu_attention_chunk = HstuAttentionChunkFor(isa);
+    operators.hstu_attention_join = HstuAttentionJoinFor(isa);
+  }
   select(&operators.norm_mul, "norm_mul");
   select(&operators.linear_residual, "linear_residual");
   select(&operators.pool_windows, "pool_windows");

@@ -13,8 +13,13 @@
 #include "kernels/linear.h"
 #include "kernels/linear_residual.h"
 #include "kernels/norm_mul.h"
+<<<<<<< HEAD
 #include "kernels/pool_windows.h"
+=======
+#include "kernels/quantize_page.h"
+>>>>>>> ce8cd81 (kernels: activations in f32 or bf16, pages in f32, bf16, f16 or int8, weights kept in bf16, tiles for few rows, attention in chunks that threads can share)
 #include "kernels/registry.h"
+#include "kernels/reshape_and_cache.h"
 
 namespace hstu {
 
@@ -22,7 +27,12 @@ struct Operators {
   EmbedTokensFn* embed_tokens;
   LayerNormFn* layer_norm;
   InLinearSiluFn* in_linear_silu;
+  ReshapeAndCacheFn* reshape_and_cache;
+  QuantizePageFn* quantize_page;
   HstuAttentionFn* hstu_attention;
+  // The same in two steps; null where it runs plain.
+  HstuAttentionChunkFn* hstu_attention_chunk;
+  HstuAttentionJoinFn* hstu_attention_join;
   NormMulFn* norm_mul;
   LinearResidualFn* linear_residual;
   PoolWindowsFn* pool_windows;

@@ -7,42 +7,36 @@
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
-#include "kernels/norm-inl.h"
+#include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-// out = term(out, x), by vectors.
-template <class Term>
-HWY_INLINE void Accumulate(const float* HWY_RESTRICT x, int64_t size, float* HWY_RESTRICT out,
-                           const Term& term) {
-  const FloatTag d;
-  ForVectors(size, [&](int64_t i, auto mask) HWY_ATTR {
-    const Floats sum = term(hn::MaskedLoad(mask, d, out + i), hn::MaskedLoad(mask, d, x + i));
-    hn::BlendedStore(sum, mask, d, out + i);
-  });
+// Channels [i, i + kLanes) of input `row`.
+template <class T, class Lanes>
+HWY_INLINE Floats Input(const PoolWindowsArgs& args, int64_t row, int64_t i, Lanes lanes) {
+  if (row < args.waiting.rows) return Load(args.waiting.Row(row) + i, lanes);
+  return Load(args.x.RowAs<T>(row - args.waiting.rows) + i, lanes);
+}
+
+template <class T>
+void PoolRows(const PoolWindowsArgs& args) {
+  const auto window = args.aggregation.window;
+  const Floats divisor = hn::Set(FloatTag(), static_cast<float>(window));
+  for (int64_t row = 0; row < args.out.rows; ++row) {
+    const int64_t begin = args.first + row * args.aggregation.stride;
+    T* out = args.out.RowAs<T>(row);
+    ForVectors(args.out.cols, [&](int64_t i, auto lanes) HWY_ATTR {
+      Floats sum = Input<T>(args, begin, i, lanes);
+      for (int64_t j = 1; j < window; ++j) sum = hn::Add(sum, Input<T>(args, begin + j, i, lanes));
+      Store(hn::Div(sum, divisor), out + i, lanes);
+    });
+  }
 }
 
 void PoolWindows(const PoolWindowsArgs& args) {
-  const FloatTag d;
-  const auto [window, stride] = args.aggregation;
-  const auto input = [&](int64_t i) {
-    return i < args.waiting.rows ? args.waiting.Row(i) : args.x.Row(i - args.waiting.rows);
-  };
-  const Floats divisor = hn::Set(d, static_cast<float>(window));
-  for (int64_t row = 0; row < args.out.rows; ++row) {
-    const int64_t begin = args.first + row * stride;
-    float* out = args.out.Row(row);
-    Accumulate(input(begin), args.out.cols, out, [](Floats, Floats v) HWY_ATTR { return v; });
-    for (int64_t i = 1; i + 1 < window; ++i) {
-      Accumulate(input(begin + i), args.out.cols, out,
-                 [](Floats sum, Floats v) HWY_ATTR { return hn::Add(sum, v); });
-    }
-    if (window == 1) continue;
-    Accumulate(input(begin + window - 1), args.out.cols, out,
-               [&](Floats sum, Floats v) HWY_ATTR { return hn::Div(hn::Add(sum, v), divisor); });
-  }
+  WithElement(args.out.dtype, [&](auto element) { PoolRows<decltype(element)>(args); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -14,9 +14,9 @@ namespace hstu {
 struct PoolWindowsArgs {
   Aggregation aggregation;
   ConstMatrix waiting;  // [w, C]
-  ConstMatrix x;        // [n, C]
+  ConstActivations x;   // [n, C]
   int64_t first;        // may be in either
-  Matrix out;           // [windows, C]; all their inputs are there
+  Activations out;      // [windows, C], of x's type; all their inputs are there
 };
 
 using PoolWindowsFn = void(const PoolWindowsArgs&);

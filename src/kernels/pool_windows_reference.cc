@@ -11,9 +11,9 @@ void PoolWindowsPlain(const PoolWindowsArgs& args) {
       for (int64_t i = 0; i < window; ++i) {
         const int64_t input = args.first + row * stride + i;
         sum += input < args.waiting.rows ? args.waiting.Row(input)[col]
-                                         : args.x.Row(input - args.waiting.rows)[col];
+                                         : args.x.At(input - args.waiting.rows, col);
       }
-      args.out.Row(row)[col] = static_cast<float>(sum / static_cast<double>(window));
+      args.out.Set(row, col, static_cast<float>(sum / static_cast<double>(window)));
     }
   }
 }

@@ -1,41 +1,104 @@
 #include "kernels/reshape_and_cache.h"
 
 #include <algorithm>
+#include <cstring>
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/reshape_and_cache.cc"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+//
+#include <hwy/highway.h>
+
+#include "kernels/dispatch.h"
+#include "kernels/panel.h"
+#include "kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace hstu {
-namespace {
+namespace HWY_NAMESPACE {
 
-// k [D] -> every 16th float of its panel.
-void WriteKey(const float* k, int64_t dim, float* slot) {
-  for (int64_t i = 0; i < dim; ++i) slot[i * kPanelWidth] = k[i];
+// Elements of a row that are converted together, before they are spread over the page.
+constexpr int64_t kRun = 256;
+
+HWY_INLINE void StoreAs(Floats value, KvDType dtype, float* to) {
+  (void)dtype;
+  hn::StoreU(value, FloatTag(), to);
+}
+HWY_INLINE void StoreAs(Floats value, KvDType dtype, uint16_t* to) {
+  hn::StoreU(dtype == KvDType::kBF16 ? BF16FromFloats(value) : F16FromFloats(value), HalfBits(),
+             to);
 }
 
-// v [D] -> a row of 16 in every panel, zeros past D.
-void WriteValue(const float* v, int64_t dim, int64_t panel_stride, float* slot) {
+// The run's `count` elements as they are stored; `run` has room for a vector more.
+template <class T, class Slot>
+HWY_INLINE void Convert(const T* from, int64_t count, KvDType dtype, Slot* run) {
+  ForVectors(count, [&](int64_t i, auto lanes)
+                        HWY_ATTR { StoreAs(Load(from + i, lanes), dtype, run + i); });
+}
+
+// k [D] of one head -> every 16th element of its panel.
+template <class T, class Slot>
+HWY_INLINE void WriteKey(const T* k, int64_t dim, KvDType dtype, Slot* slot) {
+  Slot run[kRun + kLanes];
+  for (int64_t begin = 0; begin < dim; begin += kRun) {
+    const int64_t count = std::min(kRun, dim - begin);
+    Convert(k + begin, count, dtype, run);
+    for (int64_t i = 0; i < count; ++i) slot[(begin + i) * kPanelWidth] = run[i];
+  }
+}
+
+// v [D] of one head -> a row of 16 in every panel, zeros past D.
+template <class T, class Slot>
+HWY_INLINE void WriteValue(const T* v, int64_t dim, KvDType dtype, int64_t panel_stride,
+                           Slot* slot) {
+  Slot run[kPanelWidth + kLanes];
   for (int64_t begin = 0; begin < dim; begin += kPanelWidth) {
     const int64_t count = std::min<int64_t>(kPanelWidth, dim - begin);
-    std::copy_n(v + begin, count, slot);
-    std::fill(slot + count, slot + kPanelWidth, 0.0f);
+    Convert(v + begin, count, dtype, run);
+    std::fill(run + count, run + kPanelWidth, Slot());
+    std::memcpy(slot, run, kPanelWidth * sizeof(Slot));
     slot += panel_stride;
   }
 }
 
-}  // namespace
-
-void ReshapeAndCache(const ReshapeAndCacheArgs& args) {
+template <class T, class Slot>
+void CacheRows(const ReshapeAndCacheArgs& args) {
   const KvPageLayout& layout = args.layout;
   for (int64_t row = 0; row < args.k.rows; ++row) {
     const int64_t position = args.position + row;
     const int64_t entry = position % layout.page_tokens;
-    float* keys = args.blocks.KeyPage(position, layout);
-    float* values = args.blocks.ValuePage(position, layout);
+    auto* keys = reinterpret_cast<Slot*>(args.blocks.KeyPage(position, layout));
+    auto* values = reinterpret_cast<Slot*>(args.blocks.ValuePage(position, layout));
     for (int64_t head = 0; head < layout.heads; ++head) {
-      WriteKey(args.k.Row(row) + head * layout.dim, layout.dim,
+      const int64_t column = head * layout.dim;
+      WriteKey(args.k.RowAs<T>(row) + column, layout.dim, layout.dtype,
                keys + layout.KeyPanelOffset(head, entry) + entry % kPanelWidth);
-      WriteValue(args.v.Row(row) + head * layout.dim, layout.dim, layout.page_tokens * kPanelWidth,
-                 values + layout.ValueRowOffset(head, 0, entry));
+      WriteValue(args.v.RowAs<T>(row) + column, layout.dim, layout.dtype,
+                 layout.page_tokens * kPanelWidth, values + layout.ValueRowOffset(head, 0, entry));
     }
   }
 }
 
+void ReshapeAndCache(const ReshapeAndCacheArgs& args) {
+  WithElement(args.k.dtype, [&](auto element) {
+    if (args.layout.dtype == KvDType::kF32) {
+      CacheRows<decltype(element), float>(args);
+    } else {
+      CacheRows<decltype(element), uint16_t>(args);
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
 }  // namespace hstu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hstu {
+
+HWY_EXPORT(ReshapeAndCache);
+
+ReshapeAndCacheFn* ReshapeAndCacheFor(Isa isa) { return HSTU_DISPATCH(ReshapeAndCache, isa); }
+
+}  // namespace hstu
+#endif  // HWY_ONCE

@@ -4,20 +4,25 @@
 
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "kernels/kv_blocks.h"
 #include "tensor/view.h"
 
 namespace hstu {
 
+// Into pages of f32, bf16 or f16, rounded to nearest. int8 pages come from f32 ones: quantize_page.
 struct ReshapeAndCacheArgs {
-  ConstMatrix k;     // [m, H * D]
-  ConstMatrix v;     // [m, H * D]
-  int64_t position;  // of row 0; the others follow
+  ConstActivations k;  // [m, H * D]
+  ConstActivations v;  // [m, H * D]
+  int64_t position;    // of row 0; the others follow
   KvPageLayout layout;
   KvBlocks blocks;
 };
 
-void ReshapeAndCache(const ReshapeAndCacheArgs& args);
+using ReshapeAndCacheFn = void(const ReshapeAndCacheArgs&);
+ReshapeAndCacheFn* ReshapeAndCacheFor(Isa isa);
+// The scalar reference: element by element, the same bits.
+void ReshapeAndCachePlain(const ReshapeAndCacheArgs& args);
 
 }  // namespace hstu
 

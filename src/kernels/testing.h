@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -48,6 +49,44 @@ class TestMatrix {
   int64_t stride_;
   std::vector<float> values_;
   Matrix view_;
+};
+
+// A matrix's values as activations of some type, with gaps as TestMatrix has them.
+class TestActivations {
+ public:
+  TestActivations(const ConstMatrix& values, DType dtype)
+      : bytes_(static_cast<std::size_t>(values.rows * (values.cols + 3) * 4 + 4), std::byte{0x5a}),
+        view_(bytes_.data(), values.rows, values.cols, values.cols + 3, dtype) {
+    for (int64_t row = 0; row < values.rows; ++row) {
+      for (int64_t col = 0; col < values.cols; ++col) view_.Set(row, col, values.Row(row)[col]);
+    }
+  }
+  TestActivations(TestActivations&&) = default;
+  TestActivations& operator=(TestActivations&&) = default;
+
+  const Activations& view() const { return view_; }
+
+  TestMatrix floats() const {
+    TestMatrix values(view_.rows, view_.cols, 0);
+    for (int64_t row = 0; row < view_.rows; ++row) {
+      for (int64_t col = 0; col < view_.cols; ++col)
+        values.view().Row(row)[col] = view_.At(row, col);
+    }
+    return values;
+  }
+
+  void ExpectGapsUntouched() const {
+    for (int64_t row = 0; row < view_.rows; ++row) {
+      const auto* end = bytes_.data() + (row * view_.stride + view_.cols) * view_.element_bytes();
+      for (int64_t i = 0; i < 3 * view_.element_bytes(); ++i) {
+        ASSERT_EQ(end[i], std::byte{0x5a}) << "written past the end of row " << row;
+      }
+    }
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  Activations view_;
 };
 
 // Every element within `tolerance` times the largest absolute value that is expected.

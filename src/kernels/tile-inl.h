@@ -15,40 +15,63 @@
 #include <cstdint>
 
 #include "kernels/panel.h"
+#include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using FloatTag = hn::ScalableTag<float>;
-using Floats = hn::Vec<FloatTag>;
-constexpr int kLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
-
-// Rows and panels of the tile that fills the target's registers.
+// Rows and panels of the tile that fills the target's registers, and of the one for few rows. Sums
+// of one row are as many chains as hide the latency of a multiply-add.
 #if HWY_TARGET == HWY_AVX3
 constexpr int kTileRows = 12;
 constexpr int kTilePanels = 2;
+constexpr int kFewTileRows = 3;
+constexpr int kFewTilePanels = 4;
 #elif HWY_TARGET == HWY_AVX2
 constexpr int kTileRows = 6;
 constexpr int kTilePanels = 1;
+constexpr int kFewTileRows = 3;
+constexpr int kFewTilePanels = 2;
 #else
 constexpr int kTileRows = 2;
 constexpr int kTilePanels = 1;
+constexpr int kFewTileRows = 1;
+constexpr int kFewTilePanels = 1;
 #endif
 
 constexpr int kVectorsPerPanel = kPanelWidth / kLanes;
 
-template <int kPanels>
+template <int kRows, int kPanels>
 struct Tile {
   static constexpr int kVectors = kPanels * kVectorsPerPanel;
-  Floats sum[kTileRows][kVectors];
+  Floats sum[kRows][kVectors];
 
   HWY_INLINE void SetZero() {
     HWY_UNROLL(12)
-    for (int r = 0; r < kTileRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       HWY_UNROLL(8)
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(FloatTag());
+    }
+  }
+
+  // From and to memory, `stride` floats from one row to the next.
+  HWY_INLINE void Load(const float* from, int64_t stride) {
+    HWY_UNROLL(12)
+    for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(8)
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][v] = hn::LoadU(FloatTag(), from + r * stride + v * kLanes);
+      }
+    }
+  }
+  HWY_INLINE void Store(float* to, int64_t stride) const {
+    HWY_UNROLL(12)
+    for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(8)
+      for (int v = 0; v < kVectors; ++v) {
+        hn::StoreU(sum[r][v], FloatTag(), to + r * stride + v * kLanes);
+      }
     }
   }
 
@@ -66,7 +89,7 @@ struct Tile {
             d, b[v / kVectorsPerPanel] + step * kPanelWidth + (v % kVectorsPerPanel) * kLanes);
       }
       HWY_UNROLL(12)
-      for (int r = 0; r < kTileRows; ++r) {
+      for (int r = 0; r < kRows; ++r) {
         const Floats factor = hn::Set(d, a[step * kStepK + r * kStepRow]);
         HWY_UNROLL(8)
         for (int v = 0; v < kVectors; ++v) {

@@ -13,6 +13,11 @@ namespace hstu {
 
 enum class DType { kF32, kF16, kBF16 };
 
+// One bf16 element in memory.
+struct BF16 {
+  std::uint16_t bits;
+};
+
 constexpr std::size_t SizeOf(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
 
 // The option's name: "f32", "f16", "bf16".
