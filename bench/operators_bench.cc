@@ -80,7 +80,7 @@ BENCHMARK(BM_InLinearSilu)
 struct AttentionCase {
   KvPageLayout layout;
   std::vector<int32_t> table;
-  AlignedArray<float> keys, values;
+  AlignedArray<std::byte> keys, values;
   KvBlocks blocks;
 };
 
@@ -89,12 +89,12 @@ AttentionCase MakeHistory(int64_t tokens, int64_t heads, int64_t dim, int64_t pa
   c.layout = {heads, dim, page_tokens};
   const int64_t pages = CeilDiv(tokens, page_tokens);
   for (int64_t i = 0; i < pages; ++i) c.table.push_back(static_cast<int32_t>(i));
-  c.keys = AllocateAligned<float>(pages * c.layout.KeyPageFloats());
-  c.values = AllocateAligned<float>(pages * c.layout.ValuePageFloats());
+  c.keys = AllocateAligned<std::byte>(pages * c.layout.KeyPageBytes());
+  c.values = AllocateAligned<std::byte>(pages * c.layout.ValuePageBytes());
   c.blocks = {c.keys.get(), c.values.get(), c.table.data(), 0};
   const Buffer k = RandomMatrix(tokens, heads * dim, 0.5f);
   const Buffer v = RandomMatrix(tokens, heads * dim + 1, 0.5f);
-  ReshapeAndCache({k.view, v.view.Cols(0, heads * dim), 0, c.layout, c.blocks});
+  ReshapeAndCacheFor(kIsa)({k.view, v.view.Cols(0, heads * dim), 0, c.layout, c.blocks});
   return c;
 }
 

@@ -48,14 +48,51 @@ void ExpectSameBits(const std::vector<float>& actual, const std::vector<float>& 
 
 // One request at a time, one thread, no chunks: what all else is compared with.
 std::vector<Answer> Alone(const std::string& model, const std::vector<Request>& requests,
-                          std::string_view isa) {
-  EngineOptions options;
+                          EngineOptions options) {
   options.threads = 1;
-  options.isa = isa;
   Engine engine = Load(model, options);
   std::vector<Answer> answers;
   for (const Request& request : requests) answers.push_back(engine.Rank({&request, 1})[0]);
   return answers;
+}
+
+// Random batches, orders, threads, chunks and steps, `rounds` times.
+void ExpectNothingButTheRequestMatters(const GoldenCase& golden,
+                                       const std::vector<Request>& requests,
+                                       const EngineOptions& given, int rounds,
+                                       std::mt19937* random) {
+  std::vector<std::vector<Answer>> expected;  // of each page size: int8 pages depend on it
+  for (const int page_size : {32, 64, 128}) {
+    EngineOptions options = given;
+    options.page_size = page_size;
+    if (given.kv_dtype != "int8" && page_size > 32) continue;
+    expected.push_back(Alone(golden.model, requests, options));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    EngineOptions options = given;
+    options.threads = 1 + static_cast<int>((*random)() % 4);
+    options.chunk_tokens = (*random)() % 3 == 0 ? 0 : 1 + (*random)() % 500;
+    options.max_step_tokens = 1 + (*random)() % 3000;
+    options.last_layer_all_rows = (*random)() % 4 == 0;
+    const size_t page = (*random)() % 3;
+    options.page_size = 32 << page;
+    Engine engine = Load(golden.model, options);
+
+    std::vector<size_t> order(requests.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), *random);
+    std::vector<Request> batch;
+    for (const size_t i : order) batch.push_back(requests[i]);
+    const std::vector<Answer> answers = engine.Rank(batch);
+    for (size_t i = 0; i < order.size(); ++i) {
+      ASSERT_FALSE(answers[i].error.has_value()) << answers[i].error->message;
+      ExpectSameBits(answers[i].logits, expected[expected.size() > 1 ? page : 0][order[i]].logits,
+                     "threads " + std::to_string(options.threads) + ", chunk " +
+                         std::to_string(options.chunk_tokens) + ", step " +
+                         std::to_string(options.max_step_tokens) + ", " + options.dtype +
+                         ", K and V " + options.kv_dtype);
+    }
+  }
 }
 
 TEST_P(Bitwise, AnswersDependOnNothingButTheRequest) {
@@ -63,32 +100,21 @@ TEST_P(Bitwise, AnswersDependOnNothingButTheRequest) {
   std::mt19937 random(7);
   const std::vector<Request> requests = LongRequests(golden, &random);
   for (const Isa isa : SupportedIsas()) {
-    const std::vector<Answer> expected = Alone(golden.model, requests, IsaName(isa));
+    EngineOptions options;
+    options.isa = IsaName(isa);
     const int rounds = Rounds(isa == Isa::kScalar ? 2 : 8);  // the slow one proves the same
-    for (int round = 0; round < rounds; ++round) {
-      EngineOptions options;
-      options.isa = IsaName(isa);
-      options.threads = 1 + static_cast<int>(random() % 4);
-      options.chunk_tokens = random() % 3 == 0 ? 0 : 1 + random() % 500;
-      options.max_step_tokens = 1 + random() % 3000;
-      options.last_layer_all_rows = random() % 4 == 0;
-      options.page_size = 32 << (random() % 3);
-      Engine engine = Load(golden.model, options);
+    ExpectNothingButTheRequestMatters(golden, requests, options, rounds, &random);
+  }
+}
 
-      std::vector<size_t> order(requests.size());
-      for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::shuffle(order.begin(), order.end(), random);
-      std::vector<Request> batch;
-      for (const size_t i : order) batch.push_back(requests[i]);
-      const std::vector<Answer> answers = engine.Rank(batch);
-      for (size_t i = 0; i < order.size(); ++i) {
-        ASSERT_FALSE(answers[i].error.has_value()) << answers[i].error->message;
-        ExpectSameBits(answers[i].logits, expected[order[i]].logits,
-                       "threads " + std::to_string(options.threads) + ", chunk " +
-                           std::to_string(options.chunk_tokens) + ", step " +
-                           std::to_string(options.max_step_tokens));
-      }
-    }
+TEST_P(Bitwise, SoItIsInEveryTypeOfActivationsKeysAndValues) {
+  const GoldenCase golden = LoadGolden(GetParam());
+  std::mt19937 random(8);
+  const std::vector<Request> requests = LongRequests(golden, &random);
+  for (const DTypes& types : kAllDTypes) {
+    EngineOptions options;
+    types.Set(&options);
+    ExpectNothingButTheRequestMatters(golden, requests, options, Rounds(3), &random);
   }
 }
 

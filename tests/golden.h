@@ -83,6 +83,24 @@ inline const std::vector<std::string>& GoldenNames() {
   return names;
 }
 
+// Types of activations and of K and V; the first is what everything is compared with.
+struct DTypes {
+  const char* dtype;
+  const char* kv_dtype;
+
+  double tolerance() const {  // of logits
+    return std::string(dtype) == "f32" && std::string(kv_dtype) == "f32" ? 2e-4 : 3e-2;
+  }
+  void Set(EngineOptions* options) const {
+    options->dtype = dtype;
+    options->kv_dtype = kv_dtype;
+  }
+};
+
+inline constexpr DTypes kAllDTypes[] = {{"f32", "f32"},  {"f32", "bf16"}, {"f32", "f16"},
+                                        {"f32", "int8"}, {"bf16", "f32"}, {"bf16", "bf16"},
+                                        {"bf16", "int8"}};
+
 // How often a randomised test repeats itself: `usual`, or less where HSTU_TEST_ROUNDS says so.
 inline int Rounds(int usual) {
   const char* limit = std::getenv("HSTU_TEST_ROUNDS");

@@ -20,14 +20,15 @@ std::vector<Answer> Rank(const GoldenCase& golden, const EngineOptions& options)
   return engine->Rank(golden.requests);
 }
 
-void ExpectExpected(const GoldenCase& golden, const std::vector<Answer>& answers) {
+void ExpectExpected(const GoldenCase& golden, const std::vector<Answer>& answers,
+                    double tolerance = 2e-4) {
   ASSERT_EQ(answers.size(), golden.requests.size());
   for (size_t i = 0; i < answers.size(); ++i) {
     ASSERT_FALSE(answers[i].error.has_value()) << answers[i].error->message;
     ASSERT_EQ(answers[i].evicted_tokens, golden.evicted_tokens[i]);
     ASSERT_EQ(answers[i].logits.size(), golden.logits[i].size());
     for (size_t j = 0; j < answers[i].logits.size(); ++j) {
-      ASSERT_NEAR(answers[i].logits[j], golden.logits[i][j], 2e-4) << "request " << i;
+      ASSERT_NEAR(answers[i].logits[j], golden.logits[i][j], tolerance) << "request " << i;
     }
   }
 }
@@ -48,6 +49,23 @@ TEST(GoldenTruncate, DropsTheOldestWholePagesAndKeepsPositions) {
     options.truncate = true;
     options.chunk_tokens = chunk;
     ExpectExpected(golden, Rank(golden, options));
+  }
+}
+
+TEST_P(Golden, HoldsInEveryTypeOfActivationsKeysAndValues) {
+  const GoldenCase golden = LoadGolden(GetParam());
+  for (const DTypes& types : kAllDTypes) {
+    for (const Isa isa : SupportedIsas()) {
+      EngineOptions options;
+      options.isa = IsaName(isa);
+      types.Set(&options);
+      SCOPED_TRACE(options.dtype + ", K and V " + options.kv_dtype);
+      ExpectExpected(golden, Rank(golden, options), types.tolerance());
+    }
+    EngineOptions plain;
+    plain.fused_ops = "none";
+    types.Set(&plain);
+    ExpectExpected(golden, Rank(golden, plain), types.tolerance());
   }
 }
 

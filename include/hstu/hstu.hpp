@@ -99,6 +99,10 @@ struct EngineOptions {
   int threads = 0;                // 0: one for each processor that the process may use
   std::string isa;                // "scalar", "avx2", "avx512"; empty: the best that the CPU has
   std::string fused_ops = "all";  // "all", "none", or names joined by commas
+  std::string dtype = "f32";      // of activations: "f32", "bf16"; sums are f32
+  // Of K and V: "f32", "bf16", "f16", "int8"; empty: that of activations. With or without a cache:
+  // what is read is what is kept.
+  std::string kv_dtype;
   // The most tokens that one step computes, which bounds memory. A longer history is computed in
   // chunks.
   std::int64_t max_step_tokens = 8192;

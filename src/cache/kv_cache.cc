@@ -35,11 +35,31 @@ std::optional<StagePositions> KvCache::ResumeAt(const UserState& user, const His
   if (difference == user.count()) {
     for (const UserStage& stage : user.stages) resume.push_back(stage.count);
   } else {
-    resume = ResumePositions(shape().stages, difference);
+    resume = ResumeWithin(user, difference);
     if (user.first() > 0 && resume[0] <= user.first()) return std::nullopt;
   }
   const int64_t end = history.begin + static_cast<int64_t>(history.tokens.size());
   if (end - resume[0] > shape().max_history_tokens) return std::nullopt;
+  return resume;
+}
+
+// ResumePositions, and with int8 pages further back: within a full page there is nothing to go on
+// from but its first token.
+StagePositions KvCache::ResumeWithin(const UserState& user, int64_t difference) const {
+  StagePositions resume = ResumePositions(shape().stages, difference);
+  if (shape().dtype != KvDType::kInt8) return resume;
+  for (size_t i = 0; i < resume.size();) {
+    const int64_t begin = resume[i] / PageTokens() * PageTokens();
+    const bool is_open = begin == user.stages[i].count / PageTokens() * PageTokens();
+    if (is_open || begin == resume[i]) {
+      ++i;
+      continue;
+    }
+    int64_t tokens = begin;
+    for (size_t j = i; j > 0; --j) tokens *= shape().stages[j].aggregation.stride;
+    resume = ResumePositions(shape().stages, tokens);
+    i = 0;
+  }
   return resume;
 }
 
@@ -54,6 +74,7 @@ UserState* KvCache::FindOrAdd(const std::string& user_id) {
   for (const Stage& stage : shape().stages) {
     UserStage& added = user->stages.emplace_back();
     added.waiting.resize((stage.aggregation.window - 1) * shape().hidden_size);
+    added.open.resize(stage.num_layers * OpenPageBytes(pool_.layout().page));
   }
   UserState* added = user.get();
   users_.emplace(user_id, std::move(user));

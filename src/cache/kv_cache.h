@@ -81,6 +81,7 @@ class KvCache {
 
   int64_t PageTokens() const { return pool_.layout().page.page_tokens; }
   const KvModelShape& shape() const { return pool_.layout().shape; }
+  StagePositions ResumeWithin(const UserState& user, int64_t difference) const;
   UserState* FindOrAdd(const std::string& user_id);
   bool MakeFree(const std::vector<int64_t>& pages);
   bool IsFree(const std::vector<int64_t>& pages) const;

@@ -7,12 +7,12 @@ namespace hstu {
 namespace {
 
 KvPageLayout PageLayout(const KvModelShape& shape, int64_t page_tokens) {
-  return {shape.heads, shape.dim, page_tokens};
+  return {shape.heads, shape.dim, page_tokens, shape.dtype};
 }
 
 // Of one page in one layer, K and V.
 int64_t LayerPageBytes(const KvPageLayout& page) {
-  return (page.KeyPageFloats() + page.ValuePageFloats()) * static_cast<int64_t>(sizeof(float));
+  return page.KeyPageBytes() + page.ValuePageBytes();
 }
 
 // Each stage's pages where the first has `pages` of them.
@@ -45,6 +45,12 @@ int64_t PoolBytes(const KvModelShape& shape, int64_t page_tokens, int64_t pages)
 int64_t KvLayout::LayerPages() const { return CountLayerPages(stages); }
 
 int64_t KvLayout::Bytes() const { return LayerPages() * LayerPageBytes(page); }
+
+int64_t OpenPageBytes(const KvPageLayout& page) {
+  if (page.dtype != KvDType::kInt8) return 0;
+  const KvPageLayout f32 = page.As(KvDType::kF32);
+  return f32.KeyPageBytes() + f32.ValuePageBytes();
+}
 
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens) {
   return end == first ? 0 : CeilDiv(end, page_tokens) - first / page_tokens;
@@ -94,8 +100,8 @@ Result<KvLayout> MakeKvLayout(const KvModelShape& shape, int64_t page_tokens, in
   int64_t page = 0;
   for (const KvStageLayout& stage : layout.stages) {
     for (int64_t i = 0; i < stage.num_layers; ++i) {
-      layout.key_offsets.push_back(page * layout.page.KeyPageFloats());
-      layout.value_offsets.push_back(page * layout.page.ValuePageFloats());
+      layout.key_offsets.push_back(page * layout.page.KeyPageBytes());
+      layout.value_offsets.push_back(page * layout.page.ValuePageBytes());
       page += stage.pages;
     }
   }

@@ -13,13 +13,14 @@
 
 namespace hstu {
 
-// What the layout needs to know of a model.
+// What the layout needs to know of a model and of how it is kept.
 struct KvModelShape {
   std::vector<Stage> stages;
   int64_t heads = 0;
   int64_t dim = 0;                 // D, of one head
   int64_t hidden_size = 0;         // C, of outputs that wait for their window
   int64_t max_history_tokens = 0;  // of one user, in the first stage
+  KvDType dtype = KvDType::kF32;
 
   int64_t num_stages() const { return static_cast<int64_t>(stages.size()); }
 };
@@ -34,14 +35,17 @@ struct KvLayout {
   KvModelShape shape;
   KvPageLayout page;
   std::vector<KvStageLayout> stages;
-  std::vector<int64_t> key_offsets;    // of each layer, in floats
-  std::vector<int64_t> value_offsets;  // of each layer, in floats
+  std::vector<int64_t> key_offsets;    // of each layer, in bytes
+  std::vector<int64_t> value_offsets;  // of each layer, in bytes
 
   int64_t LayerPages() const;  // of all layers together
-  int64_t KeyFloats() const { return LayerPages() * page.KeyPageFloats(); }
-  int64_t ValueFloats() const { return LayerPages() * page.ValuePageFloats(); }
+  int64_t KeyBytes() const { return LayerPages() * page.KeyPageBytes(); }
+  int64_t ValueBytes() const { return LayerPages() * page.ValuePageBytes(); }
   int64_t Bytes() const;  // of all K and V
 };
+
+// Bytes of a user's open page in one layer: its K, then its V, in f32. 0 unless pages are int8.
+int64_t OpenPageBytes(const KvPageLayout& page);
 
 // Pages of a layer that hold the positions [first, end); the first page may begin in its middle.
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens);

@@ -8,16 +8,16 @@ namespace hstu {
 
 Result<PagePool> PagePool::Make(KvLayout layout) {
   Arena sizes;
-  sizes.Take<float>(layout.KeyFloats());
-  sizes.Take<float>(layout.ValueFloats());
+  sizes.Take<std::byte>(layout.KeyBytes());
+  sizes.Take<std::byte>(layout.ValueBytes());
   HSTU_ASSIGN_OR_RETURN(Arena arena, Arena::Allocate(sizes.used()));
   return PagePool(std::move(layout), std::move(arena));
 }
 
 PagePool::PagePool(KvLayout layout, Arena arena)
     : layout_(std::move(layout)), arena_(std::move(arena)) {
-  keys_ = arena_.Take<float>(layout_.KeyFloats());
-  values_ = arena_.Take<float>(layout_.ValueFloats());
+  keys_ = arena_.Take<std::byte>(layout_.KeyBytes());
+  values_ = arena_.Take<std::byte>(layout_.ValueBytes());
   for (const KvStageLayout& stage : layout_.stages) {
     std::vector<int32_t>& pages = free_.emplace_back();
     pages.reserve(stage.pages);

@@ -24,16 +24,16 @@ class PagePool {
   int32_t Take(size_t stage);
   void Give(size_t stage, int32_t page) { free_[stage].push_back(page); }
 
-  float* keys() const { return keys_; }      // of layer 0, page 0
-  float* values() const { return values_; }  // of layer 0, page 0
+  std::byte* keys() const { return keys_; }      // of layer 0, page 0
+  std::byte* values() const { return values_; }  // of layer 0, page 0
 
  private:
   PagePool(KvLayout layout, Arena arena);
 
   KvLayout layout_;
   Arena arena_;
-  float* keys_;
-  float* values_;
+  std::byte* keys_;
+  std::byte* values_;
   std::vector<std::vector<int32_t>> free_;  // of each stage; the last is handed out next
 };
 

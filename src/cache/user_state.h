@@ -3,6 +3,7 @@
 #define HSTU_CACHE_USER_STATE_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,12 +24,15 @@ struct UserStage {
   // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
   // not initialised. Empty in the first stage.
   std::vector<float> waiting;
+  // Where pages are int8: the page that still fills up, in f32 and in all layers of the stage (see
+  // OpenPageBytes). It holds the positions from count / page_tokens * page_tokens on.
+  std::vector<std::byte> open;
 
   int64_t kept() const { return count - first; }
 };
 
 // A user's state is what stands here down to `stages`, the K and V in the pages of each stage's
-// table, and the rows that wait: with these, and nothing else, the stream goes on with the same
+// table, the rows that wait and the open pages: with these, and nothing else, the stream goes on with the same
 // bits. `first` and `count` of the stages are state too: after evictions they don't follow from
 // those of the first stage (a window that was incomplete is kept until the next eviction).
 struct UserState {

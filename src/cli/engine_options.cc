@@ -9,12 +9,6 @@ namespace {
 
 constexpr const char* kGroup = "Engine";
 
-std::string CheckDType(const std::string& name) {
-  if (name == "f32") return {};
-  if (name == "bf16") return "bf16 activations are not supported yet; use f32";
-  return name + " is no activation type; use f32";
-}
-
 }  // namespace
 
 void AddEngineOptions(CLI::App& app, EngineOptions& options) {
@@ -22,9 +16,9 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option_function<std::string>(
-         "--dtype", [](const std::string&) {}, "type of the activations: f32")
-      ->check(CLI::Validator(CheckDType, "f32"))
+  app.add_option("--dtype", options.dtype, "type of the activations: f32, bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str()
       ->group(kGroup);
   app.add_option("--isa", options.isa, "instruction set: scalar, avx2, avx512; the best by default")
       ->group(kGroup);
@@ -53,6 +47,10 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->group(kGroup);
   app.add_flag("--kv-cache,!--no-kv-cache", options.kv_cache,
                "keep K and V of users' histories, so that a request computes only new tokens")
+      ->group(kGroup);
+  app.add_option("--kv-dtype", options.kv_dtype,
+                 "type of K and V: f32, bf16, f16, int8; by default that of the activations")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "int8"}))
       ->group(kGroup);
   app.add_option("--kv-pages", options.kv_pages, "pages of the KV cache; 0: what --kv-bytes holds")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))

@@ -116,8 +116,7 @@ TEST(Rank, WhatCannotBeReadIsOneLineAndStatus2) {
   ExpectOneLine({"rank", "--model", model, "--requests", "/no/such"}, "/no/such: opening it");
   ExpectOneLine({"rank", "--model", model, "--requests", testing::TempDir()}, "Is a directory");
   ExpectOneLine({"rank", "--model", "/no/such", "--requests", file}, "/no/such/config.json");
-  ExpectOneLine({"rank", "--model", model, "--requests", file, "--dtype", "bf16"},
-                "bf16 activations are not supported yet");
+  ExpectOneLine({"rank", "--model", model, "--requests", file, "--dtype", "f16"}, "--dtype");
   ExpectOneLine({"rank", "--model", model, "--requests", file, "--page-size", "48"}, "48");
   ExpectOneLine({"rank", "--model", model, "--requests", file, "--isa", "z80"}, "z80");
   ExpectOneLine({"rank", "--model", model, "--requests", file, "--fused-ops", "warp"}, "warp");

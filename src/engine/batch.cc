@@ -31,10 +31,21 @@ int64_t Batcher::PagesOf(const HistoryPlan& plan) const {
   return pages;
 }
 
+// f32 pages that the computed tokens take beside int8 ones.
+int64_t Batcher::OwnPagesOf(const HistoryPlan& plan) const {
+  int64_t pages = 0;
+  if (workspace_.layout().dtype != KvDType::kInt8) return pages;
+  for (const StageSpan& stage : plan.stages) {
+    pages = std::max(pages, PagesFor(stage.resume, stage.end, workspace_.layout().page_tokens));
+  }
+  return pages;
+}
+
 bool Batcher::Fits(const Sequence& sequence, const HistoryPlan& plan, bool cached) const {
   if (workspace_.pieces.empty()) return true;
   if (workspace_.pieces.size() == workspace_.pieces.capacity()) return false;
   if (rows_ + RowsOf(sequence, plan) > workspace_.limits().tokens) return false;
+  if (own_pages_ + OwnPagesOf(plan) > workspace_.limits().step_pages) return false;
   return cached || pages_ + PagesOf(plan) <= workspace_.limits().step_pages;
 }
 
@@ -70,8 +81,10 @@ void Batcher::AddWhole(const Sequence& sequence, const HistoryPlan& plan,
     stage.history_first = span.resume;
     stage.history_count = span.end - span.resume;
     stage.memory = memory.empty() ? workspace_.StepMemory(pages_, span.first) : memory[i];
+    stage.own_page = own_pages_;
   }
   if (memory.empty()) pages_ += PagesOf(plan);
+  own_pages_ += OwnPagesOf(plan);
   Piece piece = Begin(sequence, plan);
   piece.candidate_count = sequence.num_candidates();
   workspace_.Add(piece, stages_);
@@ -127,6 +140,7 @@ void Batcher::Clear() {
   workspace_.pieces.clear();
   rows_ = 0;
   pages_ = 0;
+  own_pages_ = 0;
 }
 
 }  // namespace hstu

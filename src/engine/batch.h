@@ -47,6 +47,7 @@ class Batcher {
 
  private:
   int64_t PagesOf(const HistoryPlan& plan) const;
+  int64_t OwnPagesOf(const HistoryPlan& plan) const;
   Piece Begin(const Sequence& sequence, const HistoryPlan& plan) const;
   PieceStage BeginStage(const Sequence& sequence, const HistoryPlan& plan, size_t stage) const;
 
@@ -56,6 +57,7 @@ class Batcher {
   std::vector<PieceStage> stages_;  // of the piece that is being added
   int64_t rows_ = 0;
   int64_t pages_ = 0;
+  int64_t own_pages_ = 0;  // with int8
 };
 
 }  // namespace hstu

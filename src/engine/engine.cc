@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "engine/dtypes.h"
 #include "engine/kv_shape.h"
 #include "engine/ranker.h"
 #include "engine/workspace.h"
@@ -42,9 +43,10 @@ Status CheckOptions(const EngineOptions& options) {
 }
 
 // Nothing without a KV cache, or where caching can't be exact.
-Result<std::optional<KvCache>> MakeCache(const ModelConfig& config, const EngineOptions& options) {
+Result<std::optional<KvCache>> MakeCache(const ModelConfig& config, const EngineOptions& options,
+                                         KvDType dtype) {
   if (!options.kv_cache || config.contextual_mask) return std::optional<KvCache>();
-  const KvModelShape shape = KvShapeOf(config);
+  const KvModelShape shape = KvShapeOf(config, dtype);
   int64_t pages = options.kv_pages;
   if (pages == 0) {
     const int64_t bytes = options.kv_bytes == 0 ? kDefaultKvBytes : options.kv_bytes;
@@ -68,14 +70,18 @@ class Engine::Impl : public Ranker {
 
 Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& options) {
   HSTU_RETURN_IF_ERROR(CheckOptions(options));
+  HSTU_ASSIGN_OR_RETURN(EngineDTypes dtypes, ParseDTypes(options));
   HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
   HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
   HSTU_ASSIGN_OR_RETURN(const Operators operators,
                         SelectOperators(registry, isa, options.fused_ops));
   HSTU_ASSIGN_OR_RETURN(Model model, Model::Load(folder));
+  // Of such a model nothing is kept, and its contextual rows read pages that are not full yet.
+  if (model.config().contextual_mask && dtypes.kv == KvDType::kInt8) dtypes.kv = KvDType::kF32;
   const int threads = options.threads > 0 ? options.threads : AvailableProcessors();
-  const WorkspaceLimits limits = Workspace::Limits(model.config(), options, threads);
-  HSTU_ASSIGN_OR_RETURN(std::optional<KvCache> cache, MakeCache(model.config(), options));
+  const WorkspaceLimits limits = Workspace::Limits(model.config(), options, dtypes, threads);
+  HSTU_ASSIGN_OR_RETURN(std::optional<KvCache> cache,
+                        MakeCache(model.config(), options, dtypes.kv));
   HSTU_ASSIGN_OR_RETURN(Workspace workspace,
                         Workspace::Make(model.config(), limits, options.page_size));
   return Engine(std::make_unique<Impl>(std::move(model), options, operators, std::move(workspace),

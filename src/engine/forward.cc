@@ -24,12 +24,12 @@ int64_t BalancedBlock(int64_t rows, int64_t threads) {
   return std::clamp<int64_t>(RoundUp(CeilDiv(rows, rounds * threads), 12), 12, kRowBlock);
 }
 
-double Bytes(const ConstMatrix& matrix) {
-  return static_cast<double>(matrix.rows * matrix.cols) * sizeof(float);
+double Bytes(const ConstActivations& matrix) {
+  return static_cast<double>(matrix.rows * matrix.cols * matrix.element_bytes());
 }
 
 // A multiplication by some panels of a packed weight.
-void TraceGemm(const ConstMatrix& x, const PackedMatrix& weight, int64_t panels,
+void TraceGemm(const ConstActivations& x, const PackedMatrix& weight, int64_t panels,
                TraceScope* scope) {
   if (!scope->enabled()) return;
   const double columns = static_cast<double>(panels * kPanelWidth);
@@ -37,6 +37,10 @@ void TraceGemm(const ConstMatrix& x, const PackedMatrix& weight, int64_t panels,
   const double depth = static_cast<double>(weight.k());
   scope->Work(2.0 * rows * columns * depth,
               Bytes(x) + (columns * depth + rows * columns) * sizeof(float));
+}
+
+void CopyAsFloats(const ConstActivations& from, int64_t row, float* to) {
+  for (int64_t i = 0; i < from.cols; ++i) to[i] = from.At(row, i);
 }
 
 // Pairs of rows and keys that a block of one head computes.
@@ -63,7 +67,9 @@ Forward::Forward(const Model& model, const Operators& operators, bool last_layer
       last_layer_all_rows_(last_layer_all_rows),
       pool_(*pool),
       workspace_(*workspace),
-      trace_(trace) {}
+      trace_(trace),
+      dtype_(workspace->limits().dtype),
+      int8_(workspace->limits().kv_dtype == KvDType::kInt8) {}
 
 void Forward::Run() {
   candidate_rows_ = 0;
@@ -87,6 +93,7 @@ void Forward::BeginStage(size_t stage) {
   rows_ = candidate_rows_;
   for (const Piece& piece : workspace_.pieces) rows_ += piece.stages[stage].history_count;
   ListAttentionBlocks();
+  if (int8_) BeginOwnPages();
 }
 
 Forward::Rows Forward::OutputRows(int64_t layer) const {
@@ -98,17 +105,17 @@ bool Forward::OnlyKeysAndValues(int64_t layer) const {
   return layer + 1 == config_.num_layers && !last_layer_all_rows_;
 }
 
-Matrix Forward::X(Rows rows) const {
+Activations Forward::X(Rows rows) const {
   const int64_t width = config_.hidden_size;
-  return {workspace_.x + rows.begin * width, rows.count, width, width};
+  return Activations(workspace_.x, 0, width, width, dtype_).Rows(rows.begin, rows.count);
 }
 
-Matrix Forward::Uvqk(Rows rows) const {
+Activations Forward::Uvqk(Rows rows) const {
   const int64_t width = 4 * config_.attention_width();
-  return {workspace_.uvqk + rows.begin * width, rows.count, width, width};
+  return Activations(workspace_.uvqk, 0, width, width, dtype_).Rows(rows.begin, rows.count);
 }
 
-Matrix Forward::Part(int64_t part, Rows rows) const {
+Activations Forward::Part(int64_t part, Rows rows) const {
   return Uvqk(rows).Cols(part * config_.attention_width(), config_.attention_width());
 }
 
@@ -121,9 +128,10 @@ void Forward::ListAttentionBlocks() {
   workspace_.candidate_blocks.clear();
   const auto add = [this](const Piece& piece, int64_t row, int64_t position, int64_t count,
                           std::vector<AttentionBlock>* blocks) {
-    for (int64_t i = 0; i < count; i += kQueryBlock) {
-      blocks->push_back(
-          {&piece, &piece.stages[stage_], row + i, position + i, std::min(kQueryBlock, count - i)});
+    for (int64_t i = 0; i < count;) {
+      const int64_t rows = std::min(count - i, RowsTogether(piece, position + i));
+      blocks->push_back({&piece, &piece.stages[stage_], row + i, position + i, rows});
+      i += rows;
     }
   };
   for (const Piece& piece : workspace_.pieces) {
@@ -139,6 +147,27 @@ void Forward::ListAttentionBlocks() {
   };
   std::sort(workspace_.history_blocks.begin(), workspace_.history_blocks.end(), longer);
   std::sort(workspace_.candidate_blocks.begin(), workspace_.candidate_blocks.end(), longer);
+}
+
+// Rows from `position` on that one call of attention may compute: of int8 pages, one page's.
+int64_t Forward::RowsTogether(const Piece& piece, int64_t position) const {
+  if (!int8_ || position >= piece.stages[stage_].mask.history_end) return kQueryBlock;
+  const int64_t page = workspace_.layout().page_tokens;
+  return std::min(kQueryBlock, (position / page + 1) * page - position);
+}
+
+void Forward::BeginOwnPages() {
+  const int64_t page = workspace_.layout().page_tokens;
+  workspace_.full_pages.clear();
+  for (const Piece& piece : workspace_.pieces) {
+    const PieceStage& stage = piece.stages[stage_];
+    if (stage.history_count == 0) continue;
+    workspace_.own_pages.Begin(stage, config_.stages[stage_].num_layers);
+    for (int64_t at = stage.history_first / page * page; at + page <= stage.mask.history_end;
+         at += page) {
+      workspace_.full_pages.push_back({&stage, at});
+    }
+  }
 }
 
 void Forward::Embed() {
@@ -185,7 +214,9 @@ void Forward::RunStage() {
   const int64_t end = first_layer_ + config_.stages[stage_].num_layers;
   RunBetween({kNoLayer, first_layer_});
   for (int64_t layer = first_layer_; layer < end; ++layer) {
+    if (int8_) CloseOwnPages(layer);
     Attend(layer);
+    if (int8_) KeepOwnPages(layer);
     RunBetween({layer, layer + 1 < end ? layer + 1 : kNoLayer});
   }
 }
@@ -210,13 +241,13 @@ void Forward::ForEachPiece(Rows rows, const Body& body) const {
 // means over windows of history.
 void Forward::EnterStage() {
   constexpr int64_t kRows = 32;  // a task
-  const int64_t width = config_.hidden_size;
+  const int64_t row_bytes = config_.hidden_size * static_cast<int64_t>(SizeOf(dtype_));
   pool_.Run(CeilDiv(rows_, kRows), [&](int64_t task, int thread) {
     const int64_t begin = task * kRows;
     const int64_t end = std::min(begin + kRows, rows_);
     const int64_t history = std::clamp(candidate_rows_, begin, end);
-    std::copy(workspace_.x + begin * width, workspace_.x + history * width,
-              workspace_.next_x + begin * width);
+    std::copy(workspace_.x + begin * row_bytes, workspace_.x + history * row_bytes,
+              workspace_.next_x + begin * row_bytes);
     if (history < end) PoolWindows({history, end - history}, thread);
   });
   for (const Piece& piece : workspace_.pieces) KeepWaiting(piece);
@@ -232,7 +263,8 @@ void Forward::PoolWindows(Rows rows, int thread) const {
   ForEachPiece(rows, [&](const Piece& piece, Rows own) {
     const PoolInputs from = InputsOf(piece);
     const int64_t window = own.begin - piece.stages[stage_].history_row;
-    const Matrix out{workspace_.next_x + own.begin * width, own.count, width, width};
+    const Activations out =
+        Activations(workspace_.next_x, 0, width, width, dtype_).Rows(own.begin, own.count);
     operators_.pool_windows(
         {aggregation, from.waiting, from.x, from.first + window * aggregation.stride, out});
   });
@@ -257,9 +289,11 @@ void Forward::KeepWaiting(const Piece& piece) const {
   const int64_t end = from.waiting.rows + from.x.rows;
   int64_t input = from.first + to.history_count * config_.stages[stage_].aggregation.stride;
   for (float* out = to.memory.waiting; input < end; ++input, out += config_.hidden_size) {
-    const float* row =
-        input < from.waiting.rows ? from.waiting.Row(input) : from.x.Row(input - from.waiting.rows);
-    if (row != out) std::copy_n(row, config_.hidden_size, out);
+    if (input >= from.waiting.rows) {
+      CopyAsFloats(from.x, input - from.waiting.rows, out);
+    } else if (from.waiting.Row(input) != out) {
+      std::copy_n(from.waiting.Row(input), config_.hidden_size, out);
+    }
   }
 }
 
@@ -341,7 +375,8 @@ void Forward::ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) co
   TraceScope scope(trace_, thread, "linear_residual");
   const PackedMatrix& weight = model_.layers()[layer].proj;
   TraceGemm(Part(kU, rows), weight, panels.end - panels.begin, &scope);
-  const ConstMatrix residual = config_.residual ? ConstMatrix(X(rows)) : ConstMatrix{};
+  const ConstActivations residual =
+      config_.residual ? ConstActivations(X(rows)) : ConstActivations();
   operators_.linear_residual(
       {Part(kU, rows), &weight, residual, X(rows), panels.begin, panels.end, Scratch(thread)});
 }
@@ -384,10 +419,30 @@ void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
   scope.Work(0.0, 4.0 * Bytes(Part(kK, rows)));
   ForEachPiece(rows, [&](const Piece& piece, Rows own) {
     const PieceStage& stage = piece.stages[stage_];
-    ReshapeAndCache({Part(kK, own), Part(kV, own),
-                     stage.history_first + own.begin - stage.history_row, workspace_.layout(),
-                     stage.memory.Layer(layer - first_layer_)});
+    const int64_t position = stage.history_first + own.begin - stage.history_row;
+    if (int8_) {
+      workspace_.own_pages.Write(operators_, stage, layer - first_layer_, position, Part(kK, own),
+                                 Part(kV, own));
+    } else {
+      operators_.reshape_and_cache({Part(kK, own), Part(kV, own), position, workspace_.layout(),
+                                    stage.memory.Layer(layer - first_layer_)});
+    }
   });
+}
+
+void Forward::CloseOwnPages(int64_t layer) {
+  const auto& pages = workspace_.full_pages;
+  pool_.Run(static_cast<int64_t>(pages.size()), [&](int64_t task, int thread) {
+    TraceScope scope(trace_, thread, "quantize_page");
+    const FullPage& page = pages[task];
+    workspace_.own_pages.Close(operators_, *page.stage, layer - first_layer_, page.position);
+  });
+}
+
+void Forward::KeepOwnPages(int64_t layer) const {
+  for (const Piece& piece : workspace_.pieces) {
+    workspace_.own_pages.Keep(piece.stages[stage_], layer - first_layer_);
+  }
 }
 
 void Forward::Attend(int64_t layer) {
@@ -405,6 +460,15 @@ void Forward::Attend(int64_t layer) {
   });
 }
 
+OwnPage Forward::OwnPageOf(const AttentionBlock& block, int64_t layer) const {
+  if (!int8_) return {};
+  const OwnPages& pages = workspace_.own_pages;
+  if (block.position >= block.stage->mask.history_end) {
+    return pages.OfCandidates(*block.stage, layer - first_layer_);
+  }
+  return pages.At(*block.stage, layer - first_layer_, block.position);
+}
+
 // The result takes Q's place, which nobody else reads.
 void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head,
                           int thread) const {
@@ -418,13 +482,13 @@ void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t he
     scope.Work(4.0 * static_cast<double>(dim) * VisiblePairs(block),
                sizeof(float) * 2.0 * static_cast<double>(dim) * (rows + keys));
   }
-  const Matrix q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
+  const Activations q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
   const Rows group{piece.candidate_row, piece.candidate_count};
-  operators_.hstu_attention({config_.attention, static_cast<float>(config_.scaling_seqlen),
-                             workspace_.layout(), stage.memory.Layer(layer - first_layer_),
-                             stage.mask, head, block.position, q, q,
-                             Part(kK, group).Cols(head * dim, dim),
-                             Part(kV, group).Cols(head * dim, dim), Scratch(thread)});
+  operators_.hstu_attention(
+      {config_.attention, static_cast<float>(config_.scaling_seqlen), workspace_.layout(),
+       stage.memory.Layer(layer - first_layer_), stage.mask, head, block.position, q, q,
+       Part(kK, group).Cols(head * dim, dim), Part(kV, group).Cols(head * dim, dim),
+       Scratch(thread), OwnPageOf(block, layer)});
 }
 
 void Forward::Head() {

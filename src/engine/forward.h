@@ -39,7 +39,7 @@ class Forward {
   // What a piece's windows of the running stage are made of.
   struct PoolInputs {
     ConstMatrix waiting;
-    ConstMatrix x;
+    ConstActivations x;
     int64_t first;  // the first input of the first new window, counted from waiting's first row
   };
 
@@ -54,13 +54,15 @@ class Forward {
   Rows OutputRows(int64_t layer) const;
   bool OnlyKeysAndValues(int64_t layer) const;
 
-  Matrix X(Rows rows) const;
-  Matrix Uvqk(Rows rows) const;  // [rows, 4HD]
-  Matrix Part(int64_t part, Rows rows) const;
+  Activations X(Rows rows) const;
+  Activations Uvqk(Rows rows) const;  // [rows, 4HD]
+  Activations Part(int64_t part, Rows rows) const;
   float* Scratch(int thread) const;
 
   void BeginStage(size_t stage);
   void ListAttentionBlocks();
+  int64_t RowsTogether(const Piece& piece, int64_t position) const;
+  void BeginOwnPages();
   void Embed();
   void RunStage();
   void EnterStage();
@@ -78,7 +80,10 @@ class Forward {
   void ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels panels, float* scratch,
                  int thread) const;
   void CacheRows(int64_t layer, Rows rows, int thread) const;
+  void CloseOwnPages(int64_t layer);
+  void KeepOwnPages(int64_t layer) const;
   void Attend(int64_t layer);
+  OwnPage OwnPageOf(const AttentionBlock& block, int64_t layer) const;
   void AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head, int thread) const;
   void Head();
 
@@ -89,6 +94,8 @@ class Forward {
   ThreadPool& pool_;
   Workspace& workspace_;
   Trace* const trace_;
+  const DType dtype_;  // of activations
+  const bool int8_;    // K and V are kept in int8
   int64_t candidate_rows_ = 0;
   // Of the running stage.
   size_t stage_ = 0;

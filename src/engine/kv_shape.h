@@ -1,4 +1,4 @@
-// What of a model's config decides the memory of its K and V.
+// What decides the memory of K and V: a model's config and their type.
 #ifndef HSTU_ENGINE_KV_SHAPE_H_
 #define HSTU_ENGINE_KV_SHAPE_H_
 
@@ -7,9 +7,9 @@
 
 namespace hstu {
 
-inline KvModelShape KvShapeOf(const ModelConfig& config) {
-  return {config.stages, config.num_attention_heads, config.kv_channels, config.hidden_size,
-          config.max_history_tokens};
+inline KvModelShape KvShapeOf(const ModelConfig& config, KvDType dtype) {
+  return {config.stages,      config.num_attention_heads, config.kv_channels,
+          config.hidden_size, config.max_history_tokens,  dtype};
 }
 
 }  // namespace hstu

@@ -2,6 +2,7 @@
 #ifndef HSTU_ENGINE_PIECE_H_
 #define HSTU_ENGINE_PIECE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -15,11 +16,14 @@ namespace hstu {
 // Where what a sequence keeps of one stage lies.
 struct StageMemory {
   KvBlocks first_layer;            // pages of K and V
-  int64_t key_layer_stride = 0;    // floats; 0: all layers share the pages, one after the other
-  int64_t value_layer_stride = 0;  // floats
+  int64_t key_layer_stride = 0;    // bytes; 0: all layers share the pages, one after the other
+  int64_t value_layer_stride = 0;  // bytes
   // [window - 1, C]: outputs of the stage before that wait for the rest of their window. Null where
   // none come from an earlier step and none are kept for a later one.
   float* waiting = nullptr;
+  // With int8: the f32 page that still fills up, OpenPageBytes a layer. Null where nothing comes
+  // from an earlier step and nothing is kept for a later one.
+  std::byte* open = nullptr;
 
   // `layer` counts from the first of the stage.
   KvBlocks Layer(int64_t layer) const {
@@ -32,14 +36,16 @@ struct StageMemory {
 
 // The memory of a stage in a pool whose K and V begin at `keys` and `values`. `table`: pages of the
 // positions from `first` on.
-inline StageMemory PoolMemory(const KvLayout& layout, size_t stage, float* keys, float* values,
-                              const int32_t* table, int64_t first, float* waiting) {
+inline StageMemory PoolMemory(const KvLayout& layout, size_t stage, std::byte* keys,
+                              std::byte* values, const int32_t* table, int64_t first,
+                              float* waiting, std::byte* open) {
   const KvStageLayout& part = layout.stages[stage];
   return {{keys + layout.key_offsets[part.first_layer],
            values + layout.value_offsets[part.first_layer], table, first / layout.page.page_tokens},
-          part.pages * layout.page.KeyPageFloats(),
-          part.pages * layout.page.ValuePageFloats(),
-          waiting};
+          part.pages * layout.page.KeyPageBytes(),
+          part.pages * layout.page.ValuePageBytes(),
+          waiting,
+          open};
 }
 
 // One stage of a piece. Positions are the stage's own.
@@ -49,6 +55,7 @@ struct PieceStage {
   int64_t history_count = 0;
   int64_t history_row = 0;  // of the step, in this stage
   StageMemory memory;
+  int64_t own_page = 0;  // with int8: its first f32 page of the step
 };
 
 struct Piece {

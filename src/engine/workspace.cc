@@ -20,14 +20,14 @@ int64_t ThreadScratchFloats(const ModelConfig& config) {
   const int64_t attention = HstuAttentionScratch(config.kv_channels);
   int64_t widest = config.hidden_size;
   for (const int64_t size : config.prediction_head_arch) widest = std::max(widest, size);
-  const int64_t head = 2 * kRowBlock * widest + 96 * widest;
+  const int64_t head = 2 * kRowBlock * widest + GemmScratch(widest);
   return RoundUp(std::max({input, output, attention, head}), 32);
 }
 
 }  // namespace
 
 WorkspaceLimits Workspace::Limits(const ModelConfig& config, const EngineOptions& options,
-                                  int threads) {
+                                  const EngineDTypes& dtypes, int threads) {
   WorkspaceLimits limits;
   // What can't be computed in parts: a group of candidates, and histories under contextual_mask.
   const int64_t group = std::min(config.target_group_size, config.max_num_candidates);
@@ -40,6 +40,8 @@ WorkspaceLimits Workspace::Limits(const ModelConfig& config, const EngineOptions
   limits.chunks = options.chunk_tokens > 0 ||
                   config.max_history_tokens + config.max_num_candidates > limits.tokens;
   limits.threads = threads;
+  limits.dtype = dtypes.activations;
+  limits.kv_dtype = dtypes.kv;
   return limits;
 }
 
@@ -47,15 +49,17 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
                                   int64_t page_tokens) {
   Workspace workspace;
   workspace.limits_ = limits;
-  workspace.layout_ = {config.num_attention_heads, config.kv_channels, page_tokens};
+  workspace.layout_ = {config.num_attention_heads, config.kv_channels, page_tokens,
+                       limits.kv_dtype};
   int64_t most_pages = limits.step_pages;
   if (limits.chunks) {
-    const KvModelShape shape = KvShapeOf(config);
+    const KvModelShape shape = KvShapeOf(config, limits.kv_dtype);
     const int64_t pages = KvPagesPerUser(shape, page_tokens)[0];
     HSTU_ASSIGN_OR_RETURN(workspace.sequence_layout_, MakeKvLayout(shape, page_tokens, pages));
     most_pages = std::max(most_pages, pages);
   }
   workspace.sequence_waiting_.resize(config.stages.size());
+  workspace.sequence_open_.resize(config.stages.size());
   Arena sizes;
   workspace.Place(config, &sizes);
   HSTU_ASSIGN_OR_RETURN(workspace.arena_, Arena::Allocate(sizes.used()));
@@ -68,24 +72,30 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
   workspace.piece_stages_.reserve(most_pieces * static_cast<int64_t>(config.stages.size()));
   workspace.history_blocks.reserve(limits.tokens);
   workspace.candidate_blocks.reserve(limits.tokens);
+  if (limits.kv_dtype == KvDType::kInt8) workspace.full_pages.reserve(limits.step_pages);
   return workspace;
 }
 
 void Workspace::Place(const ModelConfig& config, Arena* arena) {
-  x = arena->Take<float>(limits_.tokens * config.hidden_size);
-  if (config.stages.size() > 1) next_x = arena->Take<float>(limits_.tokens * config.hidden_size);
-  uvqk = arena->Take<float>(limits_.tokens * 4 * config.attention_width());
+  const auto element = static_cast<int64_t>(SizeOf(limits_.dtype));
+  const int64_t x_bytes = limits_.tokens * config.hidden_size * element;
+  x = arena->Take<std::byte>(x_bytes);
+  if (config.stages.size() > 1) next_x = arena->Take<std::byte>(x_bytes);
+  uvqk = arena->Take<std::byte>(limits_.tokens * 4 * config.attention_width() * element);
   normed = arena->Take<float>(kFewRows * limits_.threads * config.hidden_size);
   logits = arena->Take<float>(limits_.tokens * config.num_tasks());
   thread_scratch_floats = ThreadScratchFloats(config);
   thread_scratch = arena->Take<float>(limits_.threads * thread_scratch_floats);
-  step_keys_ = arena->Take<float>(limits_.step_pages * layout_.KeyPageFloats());
-  step_values_ = arena->Take<float>(limits_.step_pages * layout_.ValuePageFloats());
-  sequence_keys_ = arena->Take<float>(sequence_layout_.KeyFloats());
-  sequence_values_ = arena->Take<float>(sequence_layout_.ValueFloats());
+  step_keys_ = arena->Take<std::byte>(limits_.step_pages * layout_.KeyPageBytes());
+  step_values_ = arena->Take<std::byte>(limits_.step_pages * layout_.ValuePageBytes());
+  if (limits_.kv_dtype == KvDType::kInt8) own_pages.Place(layout_, limits_.step_pages, arena);
+  sequence_keys_ = arena->Take<std::byte>(sequence_layout_.KeyBytes());
+  sequence_values_ = arena->Take<std::byte>(sequence_layout_.ValueBytes());
   for (size_t i = 0; limits_.chunks && i < config.stages.size(); ++i) {
     const int64_t rows = config.stages[i].aggregation.window - 1;
     sequence_waiting_[i] = arena->Take<float>(rows * config.hidden_size);
+    const int64_t open = config.stages[i].num_layers * OpenPageBytes(layout_);
+    if (open > 0) sequence_open_[i] = arena->Take<std::byte>(open);
   }
 }
 
@@ -98,7 +108,7 @@ StageMemory Workspace::StepMemory(int64_t page, int64_t first_position) const {
 
 StageMemory Workspace::SequenceMemory(size_t stage, int64_t first_position) const {
   return PoolMemory(sequence_layout_, stage, sequence_keys_, sequence_values_, identity_.data(),
-                    first_position, sequence_waiting_[stage]);
+                    first_position, sequence_waiting_[stage], sequence_open_[stage]);
 }
 
 void Workspace::Add(Piece piece, std::span<const PieceStage> stages) {

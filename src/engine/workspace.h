@@ -2,11 +2,14 @@
 #ifndef HSTU_ENGINE_WORKSPACE_H_
 #define HSTU_ENGINE_WORKSPACE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/arena.h"
 #include "cache/kv_layout.h"
+#include "engine/dtypes.h"
+#include "engine/own_pages.h"
 #include "engine/piece.h"
 #include "hstu/hstu.hpp"
 #include "kernels/kv_blocks.h"
@@ -23,11 +26,19 @@ struct AttentionBlock {
   int64_t count;
 };
 
+// A page that a step fills up, where K and V are kept in int8.
+struct FullPage {
+  const PieceStage* stage;
+  int64_t position;  // of its first token
+};
+
 struct WorkspaceLimits {
   int64_t tokens = 0;      // rows of a step
   int64_t step_pages = 0;  // pages that the sequences of a step share
   bool chunks = false;     // sequences that don't fit, or shouldn't, are computed in chunks
   int64_t threads = 0;
+  DType dtype = DType::kF32;  // of activations
+  KvDType kv_dtype = KvDType::kF32;
 };
 
 // Rows that one task takes through a layer's linear operators at most.
@@ -38,7 +49,7 @@ inline constexpr int64_t kFewRows = 24;
 class Workspace {
  public:
   static WorkspaceLimits Limits(const ModelConfig& config, const EngineOptions& options,
-                                int threads);
+                                const EngineDTypes& dtypes, int threads);
   static Result<Workspace> Make(const ModelConfig& config, const WorkspaceLimits& limits,
                                 int64_t page_tokens);
 
@@ -53,16 +64,19 @@ class Workspace {
   // Adds a piece, with the stages that it has.
   void Add(Piece piece, std::span<const PieceStage> stages);
 
-  float* x = nullptr;       // [tokens, C]
-  float* next_x = nullptr;  // [tokens, C], of the next stage; null where there is one stage
-  float* uvqk = nullptr;    // [tokens, 4HD]
-  float* normed = nullptr;  // [kFewRows * threads, C]
-  float* logits = nullptr;  // [tokens, tasks]
+  // Activations, of limits().dtype.
+  std::byte* x = nullptr;       // [tokens, C]
+  std::byte* next_x = nullptr;  // [tokens, C], of the next stage; null where there is one stage
+  std::byte* uvqk = nullptr;    // [tokens, 4HD]
+  float* normed = nullptr;      // [kFewRows * threads, C]
+  float* logits = nullptr;      // [tokens, tasks]
+  OwnPages own_pages;           // where K and V are kept in int8
   float* thread_scratch = nullptr;
   int64_t thread_scratch_floats = 0;
   std::vector<Piece> pieces;
   std::vector<AttentionBlock> history_blocks;
   std::vector<AttentionBlock> candidate_blocks;
+  std::vector<FullPage> full_pages;
 
  private:
   void Place(const ModelConfig& config, Arena* arena);
@@ -70,14 +84,15 @@ class Workspace {
   Arena arena_;
   WorkspaceLimits limits_;
   KvPageLayout layout_{};
-  float* step_keys_ = nullptr;
-  float* step_values_ = nullptr;
+  std::byte* step_keys_ = nullptr;
+  std::byte* step_values_ = nullptr;
   KvLayout sequence_layout_;  // of one user; without stages where there are no chunks
-  float* sequence_keys_ = nullptr;
-  float* sequence_values_ = nullptr;
-  std::vector<float*> sequence_waiting_;  // of each stage: [window - 1, C]
-  std::vector<int32_t> identity_;         // page i lies at i
-  std::vector<PieceStage> piece_stages_;  // [pieces, stages]
+  std::byte* sequence_keys_ = nullptr;
+  std::byte* sequence_values_ = nullptr;
+  std::vector<float*> sequence_waiting_;   // of each stage: [window - 1, C]
+  std::vector<std::byte*> sequence_open_;  // of each stage, see StageMemory
+  std::vector<int32_t> identity_;          // page i lies at i
+  std::vector<PieceStage> piece_stages_;   // [pieces, stages]
 };
 
 }  // namespace hstu

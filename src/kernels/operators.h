@@ -13,11 +13,8 @@
 #include "kernels/linear.h"
 #include "kernels/linear_residual.h"
 #include "kernels/norm_mul.h"
-<<<<<<< HEAD
 #include "kernels/pool_windows.h"
-=======
 #include "kernels/quantize_page.h"
->>>>>>> ce8cd81 (kernels: activations in f32 or bf16, pages in f32, bf16, f16 or int8, weights kept in bf16, tiles for few rows, attention in chunks that threads can share)
 #include "kernels/registry.h"
 #include "kernels/reshape_and_cache.h"
 
