@@ -28,6 +28,17 @@ class StageConfig:
     aggregation_window: int | None = None
     aggregation_stride: int | None = None
 
+    def check(self, name: str, is_first: bool) -> None:
+        window, stride = self.aggregation_window, self.aggregation_stride
+        if is_first:
+            if window is not None or stride is not None:
+                raise ValueError(f"{name} sees every token: it has no window and no stride")
+            return
+        if window is None or stride is None:
+            raise ValueError(f"{name} needs aggregation_window and aggregation_stride")
+        if not 1 <= stride <= window:
+            raise ValueError(f"{name}.aggregation_stride is {stride}, it must be in [1, {window}]")
+
 
 @dataclass(kw_only=True)
 class ModelConfig:
@@ -62,6 +73,8 @@ class ModelConfig:
             raise ValueError(f"attention is {self.attention!r}, it must be 'silu' or 'softmax'")
         if not self.stages:
             self.stages = [StageConfig(self.num_layers)]
+        for i, stage in enumerate(self.stages):
+            stage.check(f"stages[{i}]", is_first=i == 0)
         in_stages = sum(stage.num_layers for stage in self.stages)
         if in_stages != self.num_layers:
             raise ValueError(f"stages hold {in_stages} layers, num_layers is {self.num_layers}")
