@@ -143,6 +143,37 @@ TEST(Engine, RefusesOptionsThatCannotBeMeant) {
 }
 
 #ifdef HSTU_COUNTS_ALLOCATIONS
+// More threads than heads: they share the keys of a request's few rows.
+TEST(Engine, ThreadsThatShareKeysGiveTheSameBits) {
+  for (const char* name : {"kuairand", "softmax", "window", "groups", "hierarchical"}) {
+    const GoldenCase golden = LoadGolden(name);
+    Request history = golden.requests.back();
+    while (history.items.size() < 700) {
+      history.items.push_back(history.items[history.items.size() % 97]);
+      history.actions.push_back(history.actions[history.actions.size() % 89]);
+    }
+    history.candidates.clear();
+    Request more = history;
+    more.items.push_back(5);
+    more.actions.push_back(1);
+    more.candidates = {1, 2, 3};
+    std::vector<float> expected;
+    for (const int threads : {1, 3, 16}) {
+      EngineOptions options;
+      options.threads = threads;
+      options.kv_cache = true;
+      Engine engine = Load(golden, options);
+      engine.Rank({&history, 1});
+      const Answer answer = engine.Rank({&more, 1})[0];
+      ASSERT_FALSE(answer.error.has_value()) << answer.error->message;
+      if (expected.empty()) expected = answer.logits;
+      ASSERT_EQ(std::memcmp(answer.logits.data(), expected.data(), expected.size() * sizeof(float)),
+                0)
+          << name << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST(Engine, AWarmStepAllocatesNothing) {
   const GoldenCase golden = LoadGolden("kuairand");
   for (const int64_t chunk : {0, 50}) {

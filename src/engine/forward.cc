@@ -445,18 +445,74 @@ void Forward::KeepOwnPages(int64_t layer) const {
   }
 }
 
-void Forward::Attend(int64_t layer) {
+// The running stage's blocks that a layer needs: those of candidates, then those of history.
+int64_t Forward::NumBlocks(int64_t layer) const {
+  const auto candidates = static_cast<int64_t>(workspace_.candidate_blocks.size());
+  if (OnlyKeysAndValues(layer)) return candidates;
+  return candidates + static_cast<int64_t>(workspace_.history_blocks.size());
+}
+
+const AttentionBlock& Forward::Block(int64_t index) const {
   const auto& candidates = workspace_.candidate_blocks;
-  const auto& history = workspace_.history_blocks;
-  const auto candidate_blocks = static_cast<int64_t>(candidates.size());
-  const int64_t blocks =
-      candidate_blocks + (OnlyKeysAndValues(layer) ? 0 : static_cast<int64_t>(history.size()));
+  const auto first = static_cast<int64_t>(candidates.size());
+  return index < first ? candidates[index] : workspace_.history_blocks[index - first];
+}
+
+void Forward::Attend(int64_t layer) {
+  const int64_t blocks = NumBlocks(layer);
   const int64_t heads = config_.num_attention_heads;
+  if (SharesKeys(blocks)) {
+    AttendInChunks(layer, blocks);
+    return;
+  }
   pool_.Run(blocks * heads, [&](int64_t task, int thread) {
-    const int64_t index = task / heads;
-    const AttentionBlock& block =
-        index < candidate_blocks ? candidates[index] : history[index - candidate_blocks];
-    AttendBlock(layer, block, task % heads, thread);
+    TraceScope scope(trace_, thread, "hstu_attention");
+    const AttentionBlock& block = Block(task / heads);
+    TraceAttention(block, &scope);
+    operators_.hstu_attention(AttentionArgs(layer, block, task % heads, thread));
+  });
+}
+
+// Where blocks and heads are too few for all threads, threads share the keys of few rows.
+bool Forward::SharesKeys(int64_t blocks) const {
+  if (operators_.hstu_attention_chunk == nullptr) return false;
+  if (blocks * config_.num_attention_heads >= kSharedTasksPerThread * pool_.threads()) return false;
+  for (int64_t i = 0; i < blocks; ++i) {
+    if (Block(i).count > kFewQueries) return false;
+  }
+  return true;
+}
+
+// Chunks of absolute positions, each by itself, then joined in order: the bits of the whole.
+void Forward::AttendInChunks(int64_t layer, int64_t blocks) {
+  const int64_t heads = config_.num_attention_heads;
+  const int64_t most_chunks = workspace_.attention_chunks;
+  const int64_t part = HstuAttentionPart(kFewQueries, config_.kv_channels);
+  const auto parts = [&](int64_t block, int64_t head) {
+    return workspace_.attention_parts + (block * heads + head) * most_chunks * part;
+  };
+  const auto chunks = [](const AttentionBlock& block) {
+    const AttentionMask& mask = block.stage->mask;
+    const int64_t first = mask.history_begin / kKeyChunk;
+    const int64_t end = mask.History(block.position + block.count - 1).end;
+    return std::pair{first, std::max<int64_t>(0, CeilDiv(end, kKeyChunk) - first)};
+  };
+  pool_.Run(blocks * heads * most_chunks, [&](int64_t task, int thread) {
+    const AttentionBlock& block = Block(task / most_chunks / heads);
+    const int64_t head = task / most_chunks % heads;
+    const int64_t chunk = task % most_chunks;
+    const auto [first, count] = chunks(block);
+    if (chunk >= count) return;
+    TraceScope scope(trace_, thread, "hstu_attention");
+    if (chunk == 0) TraceAttention(block, &scope);
+    const int64_t size = HstuAttentionPart(block.count, config_.kv_channels);
+    operators_.hstu_attention_chunk(AttentionArgs(layer, block, head, thread), first + chunk,
+                                    parts(task / most_chunks / heads, head) + chunk * size);
+  });
+  pool_.Run(blocks * heads, [&](int64_t task, int thread) {
+    const AttentionBlock& block = Block(task / heads);
+    operators_.hstu_attention_join(AttentionArgs(layer, block, task % heads, thread),
+                                   chunks(block).second, parts(task / heads, task % heads));
   });
 }
 
@@ -469,26 +525,38 @@ OwnPage Forward::OwnPageOf(const AttentionBlock& block, int64_t layer) const {
   return pages.At(*block.stage, layer - first_layer_, block.position);
 }
 
+void Forward::TraceAttention(const AttentionBlock& block, TraceScope* scope) const {
+  if (!scope->enabled()) return;
+  const auto dim = static_cast<double>(config_.kv_channels);
+  const AttentionMask& mask = block.stage->mask;
+  const KeyInterval seen = mask.History(block.position + block.count - 1);
+  const auto element = static_cast<double>(SizeOf(workspace_.layout().dtype));
+  scope->Work(4.0 * dim * VisiblePairs(block),
+              2.0 * dim *
+                  (element * static_cast<double>(seen.end - mask.history_begin) +
+                   static_cast<double>(block.count) * static_cast<double>(SizeOf(dtype_))));
+}
+
 // The result takes Q's place, which nobody else reads.
-void Forward::AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head,
-                          int thread) const {
-  TraceScope scope(trace_, thread, "hstu_attention");
-  const Piece& piece = *block.piece;
+HstuAttentionArgs Forward::AttentionArgs(int64_t layer, const AttentionBlock& block, int64_t head,
+                                         int thread) const {
   const PieceStage& stage = *block.stage;
   const int64_t dim = config_.kv_channels;
-  if (scope.enabled()) {
-    const auto rows = static_cast<double>(block.count);
-    const auto keys = static_cast<double>(stage.mask.History(block.position + block.count - 1).end);
-    scope.Work(4.0 * static_cast<double>(dim) * VisiblePairs(block),
-               sizeof(float) * 2.0 * static_cast<double>(dim) * (rows + keys));
-  }
   const Activations q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
-  const Rows group{piece.candidate_row, piece.candidate_count};
-  operators_.hstu_attention(
-      {config_.attention, static_cast<float>(config_.scaling_seqlen), workspace_.layout(),
-       stage.memory.Layer(layer - first_layer_), stage.mask, head, block.position, q, q,
-       Part(kK, group).Cols(head * dim, dim), Part(kV, group).Cols(head * dim, dim),
-       Scratch(thread), OwnPageOf(block, layer)});
+  const Rows group{block.piece->candidate_row, block.piece->candidate_count};
+  return {config_.attention,
+          static_cast<float>(config_.scaling_seqlen),
+          workspace_.layout(),
+          stage.memory.Layer(layer - first_layer_),
+          stage.mask,
+          head,
+          block.position,
+          q,
+          q,
+          Part(kK, group).Cols(head * dim, dim),
+          Part(kV, group).Cols(head * dim, dim),
+          Scratch(thread),
+          OwnPageOf(block, layer)};
 }
 
 void Forward::Head() {

@@ -84,7 +84,13 @@ class Forward {
   void KeepOwnPages(int64_t layer) const;
   void Attend(int64_t layer);
   OwnPage OwnPageOf(const AttentionBlock& block, int64_t layer) const;
-  void AttendBlock(int64_t layer, const AttentionBlock& block, int64_t head, int thread) const;
+  int64_t NumBlocks(int64_t layer) const;
+  const AttentionBlock& Block(int64_t index) const;
+  bool SharesKeys(int64_t blocks) const;
+  void AttendInChunks(int64_t layer, int64_t blocks);
+  void TraceAttention(const AttentionBlock& block, TraceScope* scope) const;
+  HstuAttentionArgs AttentionArgs(int64_t layer, const AttentionBlock& block, int64_t head,
+                                  int thread) const;
   void Head();
 
   const Model& model_;

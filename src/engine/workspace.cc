@@ -84,6 +84,10 @@ void Workspace::Place(const ModelConfig& config, Arena* arena) {
   uvqk = arena->Take<std::byte>(limits_.tokens * 4 * config.attention_width() * element);
   normed = arena->Take<float>(kFewRows * limits_.threads * config.hidden_size);
   logits = arena->Take<float>(limits_.tokens * config.num_tasks());
+  // A history that begins in the middle of a chunk reaches into one more.
+  attention_chunks = CeilDiv(config.max_history_tokens, kKeyChunk) + 1;
+  attention_parts = arena->Take<float>(kSharedTasksPerThread * limits_.threads * attention_chunks *
+                                       HstuAttentionPart(kFewQueries, config.kv_channels));
   thread_scratch_floats = ThreadScratchFloats(config);
   thread_scratch = arena->Take<float>(limits_.threads * thread_scratch_floats);
   step_keys_ = arena->Take<std::byte>(limits_.step_pages * layout_.KeyPageBytes());

@@ -45,6 +45,10 @@ struct WorkspaceLimits {
 inline constexpr int64_t kRowBlock = 96;
 // Fewer rows a thread than this, and threads share columns instead of rows.
 inline constexpr int64_t kFewRows = 24;
+// Blocks of at most this many queries, times heads, that are fewer than this many a thread share
+// their keys between threads.
+inline constexpr int64_t kFewQueries = 16;
+inline constexpr int64_t kSharedTasksPerThread = 2;
 
 class Workspace {
  public:
@@ -70,7 +74,10 @@ class Workspace {
   std::byte* uvqk = nullptr;    // [tokens, 4HD]
   float* normed = nullptr;      // [kFewRows * threads, C]
   float* logits = nullptr;      // [tokens, tasks]
-  OwnPages own_pages;           // where K and V are kept in int8
+  // Parts of attention whose keys threads share: [blocks and heads, chunks, HstuAttentionPart].
+  float* attention_parts = nullptr;
+  int64_t attention_chunks = 0;  // of one block at most
+  OwnPages own_pages;            // where K and V are kept in int8
   float* thread_scratch = nullptr;
   int64_t thread_scratch_floats = 0;
   std::vector<Piece> pieces;
