@@ -72,12 +72,15 @@ python_tools() {
 
 in_python() { (cd python && "../build/venv/bin/$1" "${@:2}"); }
 
+python_types() { MYPYPATH=../bench in_python mypy hstu_train tests ../bench/hstu_bench ../bench/*.py; }
+
 scripts/setup.sh test
 mkdir -p "$logs"
 
 say "Release build and its tests"
 check build build release
 check tests run_tests release
+check instructions bench/instructions.py
 
 say "AddressSanitizer, UndefinedBehaviorSanitizer and fuzzers"
 check sanitized-build build fuzz
@@ -95,9 +98,9 @@ check docs scripts/docs_test.sh
 say "Python"
 check python-tools python_tools
 check python-tests in_python pytest --quiet
-check python-format in_python ruff format --check .
-check python-lint in_python ruff check .
-check python-types in_python mypy hstu_train tests
+check python-format in_python ruff format --check . ../bench
+check python-lint in_python ruff check . ../bench
+check python-types python_types
 
 say "Format and lint"
 check format format
