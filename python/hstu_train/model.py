@@ -68,7 +68,8 @@ class Rows:
         past = self.num_history[:, None]
         position = torch.where(history, index, index - self.width + past)
         candidate_end = self.width + self.num_candidates[:, None]
-        return position, torch.where(history, index < past, index < candidate_end)
+        # No torch.where on booleans, here and below: ONNX Runtime has none.
+        return position, (history & (index < past)) | (~history & (index < candidate_end))
 
     def mask(self, num_rows: int, config: ModelConfig) -> Tensor:
         """[B, R, R], true where the row may attend to the column."""
@@ -84,7 +85,7 @@ class Rows:
             to_history = to_history & (torch.minimum(row, past) - col <= config.max_attn_len)
         if config.contextual_mask:
             to_history = to_history | (row < self.num_context)
-        seen = torch.where(col_candidate, among_candidates, to_history)
+        seen = (col_candidate & among_candidates) | (~col_candidate & to_history)
         # A padding row has the position of a real one: compare indices, not positions.
         itself = torch.eye(num_rows, dtype=torch.bool)
         return (seen & valid[:, None, :] & valid[:, :, None]) | itself
