@@ -1,0 +1,1 @@
+"""hstu beside torch eager, AOTInductor, onnxruntime and openvino."""

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares hstu with its peers on the same weights and inputs, in turns.
+
+Every engine has a process of its own, and two threads. In each round all run the case one after
+another, in an order that moves on by one. Logits must agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from hstu_bench import machine, workload
+from hstu_bench.peers import footprint
+from hstu_bench.peers.client import Worker
+from hstu_bench.peers.report import OURS, CaseResult, Report
+from hstu_bench.peers.runners import DYNAMIC, RUNNERS, Setup
+from hstu_bench.workload import CASES, Case
+
+PAUSE = 0.05  # seconds in which the threads of who ran before go to sleep
+TOLERANCE = {"f32": 1e-4, "bf16": 5e-2}
+SOURCES = ("bench/requirements.txt", "bench/hstu_bench", "python/hstu_train/model.py")
+
+
+def artifacts_folder() -> Path:
+    """Another one whenever what it is made from has changed."""
+    digest = hashlib.sha256()
+    for source in SOURCES:
+        path = Path(source)
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            if file.name in ("requirements.txt", "model.py", "torch_model.py", "workload.py"):
+                digest.update(file.read_bytes())
+    return Path("build/peers") / digest.hexdigest()[:12]
+
+
+def prepare(args: argparse.Namespace) -> Setup:
+    folder = artifacts_folder().resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "workers.log").unlink(missing_ok=True)
+    if not (folder / "model").exists():
+        workload.make_model(args.hstu, folder)
+    setup = Setup(folder, args.library.resolve(), args.threads, args.dtype)
+    command = [sys.executable, "-m", "hstu_bench.peers.export", setup.text()]
+    with (folder / "export.log").open("w") as log:
+        subprocess.run(command, check=True, stderr=log)
+    return setup
+
+
+def load_all(case: Case, workers: dict[str, Worker]) -> dict[str, str]:
+    """Warms up -> the variant that each engine runs."""
+    return {name: w.command(case=case.name)["variant"] for name, w in workers.items()}
+
+
+def turns(case: Case, workers: dict[str, Worker], rounds: int) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in workers}
+    names = list(workers)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            time.sleep(PAUSE)
+            seconds[name].append(workers[name].command(run=case.name)["seconds"])
+    return seconds
+
+
+def one_after_another(case: Case, workers: dict[str, Worker], rounds: int) -> CaseResult:
+    """As turns(), but nobody keeps memory while others run: padded batches take gigabytes."""
+    result = CaseResult(seconds={name: [] for name in workers})
+    for _ in range(rounds):
+        for name, worker in workers.items():
+            result.variants[name] = worker.command(case=case.name)["variant"]
+            time.sleep(PAUSE)
+            result.seconds[name].append(worker.command(run=case.name)["seconds"])
+            worker.command(unload=case.name)
+    return result
+
+
+def disagreements(case: Case, workers: dict[str, Worker], folder: Path) -> dict[str, float]:
+    logits = {}
+    for name, worker in workers.items():
+        path = folder / "logits.npz"
+        worker.command(logits=case.name, to=str(path))
+        with np.load(path) as arrays:
+            logits[name] = np.concatenate([arrays[key] for key in arrays])
+    ours = logits.pop(OURS)
+    largest = np.abs(ours).max()
+    return {name: float(np.abs(theirs - ours).max() / largest) for name, theirs in logits.items()}
+
+
+def compare(case: Case, workers: dict[str, Worker], rounds: int, setup: Setup) -> CaseResult:
+    if case.padded:
+        result = one_after_another(case, workers, rounds)
+    else:
+        variants = load_all(case, workers)
+        result = CaseResult(turns(case, workers, rounds), variants)
+        for worker in workers.values():
+            worker.command(unload=case.name)
+    result.disagreement = disagreements(case, workers, setup.folder)
+    return result
+
+
+def footprints(args: argparse.Namespace, setup: Setup, report: Report) -> None:
+    for name in report.settings:
+        print(f"memory and start: {name}", flush=True)
+        if name == OURS:
+            start = partial(footprint.hstu_process, args.hstu, setup)
+            found = footprint.measure(start, footprint.run_binary, DYNAMIC, DYNAMIC)
+        else:
+            long = report.cases.get(footprint.LONG.name, CaseResult())
+            found = footprint.measure(
+                partial(Worker, name, setup),
+                footprint.run_worker,
+                DYNAMIC,
+                long.variants.get(name, DYNAMIC),
+            )
+        report.footprints[name] = found
+
+
+def run(args: argparse.Namespace) -> Report:
+    setup = prepare(args)
+    report = Report(machine.describe(), args.dtype, args.threads)
+    workers = {name: Worker(name, setup) for name in RUNNERS}
+    report.settings = {name: w.command(settings=True) for name, w in workers.items()}
+    for case in (CASES[name] for name in args.only or CASES):
+        begin = time.monotonic()
+        rounds = max(1, round(case.rounds * args.effort))
+        print(f"{case.name}, {rounds} rounds", end="", flush=True)
+        report.cases[case.name] = compare(case, workers, rounds, setup)
+        print(f": {time.monotonic() - begin:.0f} s", flush=True)
+    for worker in workers.values():
+        worker.close()
+    footprints(args, setup, report)
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/run.sh peers", description=__doc__)
+    parser.add_argument("--hstu", type=Path, default=Path("build/hstu"))
+    parser.add_argument("--library", type=Path, default=Path("build/libhstu.so"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--only", action="append", choices=[*CASES], help="a case; may be repeated")
+    parser.add_argument("--effort", type=float, default=1.0, help="factor of the rounds")
+    parser.add_argument("--json", type=Path, default=Path("build/peers.json"))
+    parser.add_argument("--svg", type=Path, default=Path("build/peers.svg"))
+    args = parser.parse_args()
+    report = run(args)
+    args.json.write_text(json.dumps(report.json(), indent=1) + "\n")
+    report.draw(args.svg)
+    print(f"\n{report.table()}\n{args.json}, {args.svg}")
+    worst = max(d for case in report.cases.values() for d in case.disagreement.values())
+    if worst > TOLERANCE[args.dtype]:
+        sys.exit(f"logits differ by {worst:.1e} of the largest, over {TOLERANCE[args.dtype]}")
+
+
+if __name__ == "__main__":
+    main()
