@@ -1,7 +1,6 @@
 #include "bench/fma_peak.h"
 
 #include <atomic>
-#include <ctime>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/fma_peak.cc"
@@ -43,27 +42,7 @@ namespace hstu {
 
 HWY_EXPORT(FmaRounds);
 
-namespace {
-
-double Seconds(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-}  // namespace
-
-Stopwatch::Stopwatch(int threads)
-    : wall_(Seconds(CLOCK_MONOTONIC)),
-      processor_(Seconds(CLOCK_PROCESS_CPUTIME_ID)),
-      threads_(threads) {}
-
-Elapsed Stopwatch::Read() const {
-  return {Seconds(CLOCK_MONOTONIC) - wall_,
-          (Seconds(CLOCK_PROCESS_CPUTIME_ID) - processor_) / threads_};
-}
-
-FmaRate FmaBurst(ThreadPool* pool, Isa isa) {
+Rate FmaBurst(ThreadPool* pool, Isa isa) {
   auto* rounds = HSTU_DISPATCH(FmaRounds, isa);
   std::atomic<double> flops = 0.0;
   std::atomic<float> sink = 0.0f;
@@ -73,8 +52,7 @@ FmaRate FmaBurst(ThreadPool* pool, Isa isa) {
     flops.fetch_add(rounds(&sum));
     sink.fetch_add(sum);
   });
-  const Elapsed elapsed = stopwatch.Read();
-  return {flops / elapsed.wall, flops / elapsed.processor};
+  return stopwatch.RateOf(flops);
 }
 
 }  // namespace hstu

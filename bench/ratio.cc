@@ -1,6 +1,7 @@
 #include "bench/ratio.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "bench/fma_peak.h"
 
@@ -24,30 +25,30 @@ double Quantile(std::vector<double> values, double q) {
 
 }  // namespace
 
-RatioResult MeasureRatio(ThreadPool* pool, Isa isa, double flops, int repeats,
-                         const std::function<void()>& body) {
+RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, double amount,
+                         int repeats, const std::function<void()>& body) {
   body();
-  for (int i = 0; i < 3; ++i) FmaBurst(pool, isa);
+  for (int i = 0; i < 3; ++i) burst();
   std::vector<Sample> samples;
   RatioResult result;
   for (int i = 0; i < repeats; ++i) {
-    const FmaRate before = FmaBurst(pool, isa);
+    const Rate before = burst();
     const Stopwatch stopwatch(pool->threads());
     body();
     const Elapsed elapsed = stopwatch.Read();
-    const FmaRate after = FmaBurst(pool, isa);
+    const Rate after = burst();
     samples.push_back({elapsed, std::min(before.wall, after.wall),
                        std::max(before.wall, after.wall),
                        std::max(before.processor, after.processor)});
-    result.peak_flops = std::max(result.peak_flops, samples.back().faster_burst);
+    result.peak = std::max(result.peak, samples.back().faster_burst);
   }
   std::vector<double> ratios;
   std::vector<double> seconds;
   std::vector<double> processor_ratios;
   for (const Sample& sample : samples) {
-    processor_ratios.push_back(flops / sample.elapsed.processor / sample.processor_burst);
-    if (sample.slower_burst < kSteady * result.peak_flops) continue;
-    ratios.push_back(flops / sample.elapsed.wall / sample.faster_burst);
+    processor_ratios.push_back(amount / sample.elapsed.processor / sample.processor_burst);
+    if (sample.slower_burst < kSteady * result.peak) continue;
+    ratios.push_back(amount / sample.elapsed.wall / sample.faster_burst);
     seconds.push_back(sample.elapsed.wall);
   }
   result.samples = static_cast<int>(ratios.size());
@@ -56,6 +57,12 @@ RatioResult MeasureRatio(ThreadPool* pool, Isa isa, double flops, int repeats,
   result.processor_of_peak = Quantile(processor_ratios, 0.5);
   result.median_seconds = Quantile(seconds, 0.5);
   return result;
+}
+
+RatioResult MeasureFlops(ThreadPool* pool, Isa isa, double flops, int repeats,
+                         const std::function<void()>& body) {
+  return MeasureRatio(
+      pool, [&] { return FmaBurst(pool, isa); }, flops, repeats, body);
 }
 
 }  // namespace hstu

@@ -64,7 +64,7 @@ double UsefulFlops(int64_t tokens, int64_t candidates) {
 
 double ReportCase(Engine* engine, ThreadPool* pool, const std::vector<Request>& requests,
                   double flops, const std::string& name, int repeats) {
-  const RatioResult result = MeasureRatio(pool, SupportedIsas().back(), flops, repeats, [&] {
+  const RatioResult result = MeasureFlops(pool, SupportedIsas().back(), flops, repeats, [&] {
     for (const Answer& answer : engine->Rank(requests)) {
       if (answer.error) fmt::print(stderr, "{}\n", answer.error->message);
     }
@@ -72,7 +72,7 @@ double ReportCase(Engine* engine, ThreadPool* pool, const std::vector<Request>& 
   fmt::print(
       "{:<22} {:>8.2f} ms  of_peak {:.3f}  p90 {:.3f}  cpu {:.3f}  peak {:.0f} GFLOP/s  {}\n", name,
       result.median_seconds * 1e3, result.median_of_peak, result.p90_of_peak,
-      result.processor_of_peak, result.peak_flops / 1e9, result.samples);
+      result.processor_of_peak, result.peak / 1e9, result.samples);
   return result.median_seconds;
 }
 

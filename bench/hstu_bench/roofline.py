@@ -15,6 +15,7 @@ from hstu_bench import machine, plot
 
 MARKS = "os^vD<>ph*XPd8"
 LEAST_GFLOPS = 0.5
+LEAST_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,12 @@ class Roofs:
 class Point:
     name: str
     intensity: float  # flops a byte
-    gflops: float
-    limit: str  # the fraction of what limits it, as text
+    gbytes: float  # a second
+    reaches: str  # the fraction of what limits it
+
+    @property
+    def gflops(self) -> float:
+        return self.intensity * self.gbytes
 
 
 def measure(program: Path, out: Path) -> dict[str, dict[str, Any]]:
@@ -49,16 +54,23 @@ def roofs_of(runs: dict[str, dict[str, Any]]) -> Roofs:
     return Roofs(max(bursts), *reads)
 
 
-def points_of(runs: dict[str, dict[str, Any]]) -> list[Point]:
+def points_of(runs: dict[str, dict[str, Any]], roofs: Roofs) -> list[Point]:
     points = []
     for name, run in runs.items():
-        if "of_peak" in run:
-            limit = f"{run['of_peak']:.0%} of the multiply-adds"
-        elif "of_read" in run:
-            limit = f"{run['of_read']:.0%} of the reads"
-        else:
+        kind = next((k for k in ("of_peak", "of_read") if k in run), None)
+        if kind is None:
             continue
-        points.append(Point(name, run["intensity"], run["gflops"], limit))
+        # On a machine that is never quiet, what is left is the time that the processors gave.
+        quiet = run["samples"] >= LEAST_SAMPLES
+        fraction = run[kind] if quiet else run[f"{kind}_cpu"]
+        limit = "multiply-adds" if kind == "of_peak" else "reads"
+        text = f"{fraction:.0%} of the {limit}{'' if quiet else ', processor time'}"
+        intensity = run["intensity"]
+        if kind == "of_peak":
+            gbytes = fraction * roofs.fma / intensity
+        else:
+            gbytes = fraction * run["peak_gbytes"]
+        points.append(Point(name, intensity, gbytes, text))
     return points
 
 
@@ -70,11 +82,9 @@ def table(points: list[Point], runs: dict[str, dict[str, Any]], roofs: Roofs) ->
         "| --- | ---: | ---: | ---: | ---: | --- |",
     ]
     for point in points:
-        run = runs[point.name]
-        gbytes = run.get("gbytes") or point.gflops / point.intensity
         lines.append(
-            f"| {point.name} | {run['real_time'] / 1e3:.1f} | {point.intensity:.1f} "
-            f"| {point.gflops:.1f} | {gbytes:.1f} | {point.limit} |"
+            f"| {point.name} | {runs[point.name]['real_time'] / 1e3:.1f} | {point.intensity:.1f} "
+            f"| {point.gflops:.1f} | {point.gbytes:.1f} | {point.reaches} |"
         )
     return "\n".join(lines)
 
@@ -94,7 +104,7 @@ def draw(points: list[Point], roofs: Roofs, path: Path) -> None:
         axes.axhline(roofs.fma, color="#555555", label=f"multiply-adds, {roofs.fma:.0f} GFLOP/s")
         for i, p in enumerate(drawn):
             colour = plot.COLOURS[i % len(plot.COLOURS)]
-            label = f"{p.name}: {p.limit}"
+            label = f"{p.name}: {p.reaches}"
             axes.plot(p.intensity, p.gflops, MARKS[i % len(MARKS)], color=colour, label=label, ms=7)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
@@ -115,7 +125,8 @@ def main() -> None:
     parser.add_argument("--svg", type=Path, default=Path("build/roofline.svg"))
     args = parser.parse_args()
     runs = measure(args.program, args.json)
-    roofs, points = roofs_of(runs), points_of(runs)
+    roofs = roofs_of(runs)
+    points = points_of(runs, roofs)
     draw(points, roofs, args.svg)
     print(f"\n{machine.describe()['processor']}: {table(points, runs, roofs)}")
     print(f"\n{args.json}, {args.svg}")

@@ -120,6 +120,7 @@ class Report:
             latency, memory = figure.subplots(1, 2, width_ratios=[4, 1])
             self._draw_latency(latency)
             self._draw_memory(memory)
+            figure.legend(*latency.get_legend_handles_labels(), loc="outside upper center", ncols=5)
 
     def _draw_latency(self, axes: Any) -> None:
         names = list(self.settings)
@@ -134,7 +135,8 @@ class Report:
         axes.margins(y=0.15)
         axes.set_ylabel("milliseconds, less is better")
         axes.set_xticks(range(len(self.cases)), [n.replace(", ", ",\n") for n in self.cases])
-        axes.legend(ncols=2, fontsize=8, loc="upper left")
+        axes.grid(visible=False, axis="x")
+        axes.yaxis.set_major_formatter(plot.plain)
         axes.set_title(f"One step, {self.dtype}, {self.threads} threads")
 
     def _draw_memory(self, axes: Any) -> None:
@@ -142,7 +144,8 @@ class Report:
         heights = [self.footprints[n].memory.resident / 1e6 for n in names]
         bars = axes.bar(names, heights, color=plot.COLOURS[: len(names)])
         axes.bar_label(bars, [f"{h:.0f}" for h in heights], fontsize=6.5, padding=3)
-        axes.tick_params(axis="x", rotation=90)
+        axes.grid(visible=False, axis="x")
+        axes.set_xticks([])
         axes.set_ylabel("peak resident memory, MB")
         axes.margins(y=0.1)
         axes.set_title("4096 tokens")
