@@ -64,6 +64,15 @@ HWY_INLINE void FinishTile(const Tile<kRows, kPanels>& tile, int64_t row, int64_
   }
 }
 
+template <int kPanels>
+struct BF16Panels {
+  const BF16* data[kPanels];
+
+  HWY_INLINE Floats Load(int panel, int64_t element) const {
+    return hstu::HWY_NAMESPACE::Load(data[panel] + element, All());
+  }
+};
+
 // `count` steps of a bf16 panel as f32.
 HWY_INLINE void ExpandSteps(const BF16* from, int64_t count, float* HWY_RESTRICT to) {
   for (int64_t i = 0; i < count * kPanelWidth; i += kLanes) {
@@ -86,17 +95,17 @@ class GemmBlock {
 
   template <int kPanels>
   HWY_INLINE void Multiply(int64_t panel) const {
-    const float* b[kPanels];
+    FloatPanels<kPanels> b;
     if (weight_.dtype() == DType::kF32) {
-      for (int p = 0; p < kPanels; ++p) b[p] = weight_.Panel(panel + p);
+      for (int p = 0; p < kPanels; ++p) b.data[p] = weight_.Panel(panel + p);
     } else if (rows_ <= kRows) {
-      MultiplyBySteps<kPanels>(panel);
+      MultiplyBF16<kPanels>(panel);
       return;
     } else {
       for (int p = 0; p < kPanels; ++p) {
         float* to = expanded_ + p * weight_.k() * kPanelWidth;
         ExpandSteps(weight_.PanelBF16(panel + p), weight_.k(), to);
-        b[p] = to;
+        b.data[p] = to;
       }
     }
     for (int64_t row = 0; row < rows_; row += kRows) {
@@ -108,21 +117,14 @@ class GemmBlock {
   }
 
  private:
-  // One tile of rows: each weight is made f32 once anyway, so close to where it is used.
+  // One tile of rows: each weight is made f32 once anyway, so where it is used.
   template <int kPanels>
-  HWY_INLINE void MultiplyBySteps(int64_t panel) const {
+  HWY_INLINE void MultiplyBF16(int64_t panel) const {
+    BF16Panels<kPanels> b;
+    for (int p = 0; p < kPanels; ++p) b.data[p] = weight_.PanelBF16(panel + p);
     Tile<kRows, kPanels> tile;
     tile.SetZero();
-    for (int64_t step = 0; step < weight_.k(); step += kExpandSteps) {
-      const int64_t count = std::min(kExpandSteps, weight_.k() - step);
-      const float* b[kPanels];
-      for (int p = 0; p < kPanels; ++p) {
-        float* to = expanded_ + p * kExpandSteps * kPanelWidth;
-        ExpandSteps(weight_.PanelBF16(panel + p) + step * kPanelWidth, count, to);
-        b[p] = to;
-      }
-      tile.template MultiplyAdd<kRows, 1>(packed_ + step * kRows, b, count);
-    }
+    tile.template MultiplyAdd<kRows, 1>(packed_, b, weight_.k());
     Finish<kPanels>(tile, 0, panel);
   }
 

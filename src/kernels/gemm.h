@@ -16,18 +16,13 @@ constexpr int64_t GemmBlockRows(int64_t k) {
   return std::clamp<int64_t>(49152 / std::max<int64_t>(1, k) / 12 * 12, 12, 96);
 }
 
-// Steps of k whose bf16 weights are made f32 at a time for few rows: they stay in a small L1.
-inline constexpr int64_t kExpandSteps = 64;
-
-// Panels that a tile of any target spans at most, with few rows and with many.
-inline constexpr int64_t kMostFewTilePanels = 4;
-inline constexpr int64_t kMostTilePanels = 2;
+// Panels that a tile of any target spans at most.
+inline constexpr int64_t kMostTilePanels = 4;
 
 // Floats of scratch that one thread needs for a multiplication of depth k: a block of rows, and
 // panels of bf16 weights made f32.
 constexpr int64_t GemmScratch(int64_t k) {
-  const int64_t few = kMostFewTilePanels * kExpandSteps;
-  return GemmBlockRows(k) * k + std::max(kMostTilePanels * k, few) * kPanelWidth;
+  return GemmBlockRows(k) * k + kMostTilePanels * k * kPanelWidth;
 }
 
 }  // namespace hstu

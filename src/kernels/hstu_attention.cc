@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/hstu_attention.cc"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 //
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
@@ -50,6 +52,38 @@ HWY_INLINE Rescale Join(SoftmaxSum chunk, SoftmaxSum* row) {
   return rescale;
 }
 
+// Vectors of f32 from elements of a page.
+template <KvDType kDType>
+HWY_INLINE Floats LoadElements(const std::byte* data, int64_t element, Floats scale) {
+  const auto* at = data + element * SizeOf(kDType);
+  if constexpr (kDType == KvDType::kF32) {
+    return hn::LoadU(FloatTag(), reinterpret_cast<const float*>(at));
+  } else if constexpr (kDType == KvDType::kInt8) {
+    const hn::Rebind<int8_t, FloatTag> d8;
+    const auto integers = hn::PromoteTo(hn::RebindToSigned<FloatTag>(),
+                                        hn::LoadU(d8, reinterpret_cast<const int8_t*>(at)));
+    return hn::Mul(hn::ConvertTo(FloatTag(), integers), scale);
+  } else {
+    const auto bits = hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(at));
+    return kDType == KvDType::kBF16 ? FloatsFromBF16(bits) : FloatsFromF16(bits);
+  }
+}
+
+// Calls body with the type as a constant.
+template <class Body>
+HWY_INLINE void WithKvDType(KvDType dtype, const Body& body) {
+  switch (dtype) {
+    case KvDType::kF32:
+      return body(std::integral_constant<KvDType, KvDType::kF32>());
+    case KvDType::kBF16:
+      return body(std::integral_constant<KvDType, KvDType::kBF16>());
+    case KvDType::kF16:
+      return body(std::integral_constant<KvDType, KvDType::kF16>());
+    case KvDType::kInt8:
+      return body(std::integral_constant<KvDType, KvDType::kInt8>());
+  }
+}
+
 // Elements of a page, and what makes them f32.
 struct PageElements {
   const std::byte* data;
@@ -61,37 +95,41 @@ struct PageElements {
   }
   // As f32, where they lie if they are.
   HWY_INLINE const float* AsFloats(int64_t count, float* HWY_RESTRICT room) const {
-    const FloatTag d;
-    switch (dtype) {
-      case KvDType::kF32:
-        return reinterpret_cast<const float*>(data);
-      case KvDType::kBF16:
-        for (int64_t i = 0; i < count; i += kLanes) {
-          hn::StoreU(FloatsFromBF16(Halves(i)), d, room + i);
-        }
-        break;
-      case KvDType::kF16:
-        for (int64_t i = 0; i < count; i += kLanes) {
-          hn::StoreU(FloatsFromF16(Halves(i)), d, room + i);
-        }
-        break;
-      case KvDType::kInt8: {
-        const hn::Rebind<int8_t, FloatTag> d8;
-        const hn::RebindToSigned<FloatTag> d32;
-        const auto* bytes = reinterpret_cast<const int8_t*>(data);
-        for (int64_t i = 0; i < count; i += kLanes) {
-          const auto integers = hn::PromoteTo(d32, hn::LoadU(d8, bytes + i));
-          hn::StoreU(hn::Mul(hn::ConvertTo(d, integers), hn::Set(d, scale)), d, room + i);
-        }
-        break;
+    if (dtype == KvDType::kF32) return reinterpret_cast<const float*>(data);
+    WithKvDType(dtype, [&](auto constant) HWY_ATTR {
+      const Floats factor = hn::Set(FloatTag(), scale);
+      for (int64_t i = 0; i < count; i += kLanes) {
+        hn::StoreU(LoadElements<decltype(constant)::value>(data, i, factor), FloatTag(), room + i);
       }
-    }
+    });
     return room;
   }
+};
 
- private:
-  HWY_INLINE hn::Vec<HalfBits> Halves(int64_t i) const {
-    return hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(data) + i);
+// Panels of a page as the right side of a tile, made f32 where they are used.
+template <KvDType kDType, int kPanels>
+struct PagePanels {
+  const std::byte* data[kPanels];
+  Floats scale[kPanels];
+
+  HWY_INLINE void Set(int panel, const PageElements& elements) {
+    data[panel] = elements.data;
+    scale[panel] = hn::Set(FloatTag(), elements.scale);
+  }
+  HWY_INLINE Floats Load(int panel, int64_t element) const {
+    return LoadElements<kDType>(data[panel], element, scale[panel]);
+  }
+};
+
+// Asks for the same steps of the panels that come next.
+template <int kPanels>
+struct PanelsAhead {
+  const std::byte* data[kPanels];
+  int64_t step_bytes;
+
+  HWY_INLINE void operator()(int64_t step) const {
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) hwy::Prefetch(data[p] + step * step_bytes);
   }
 };
 
@@ -211,13 +249,15 @@ class AttentionBlock {
     const int first = static_cast<int>(begin / kPanelWidth);
     const int last = static_cast<int>(CeilDiv(end, kPanelWidth));
     FindPages(base, first, last);
-    int panel = first;
-    for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel);
-    for (; panel < last; ++panel) ScorePanels<1>(base, panel);
-    if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
     if constexpr (kRows == kFewTileRows) {
+      ScoreFew(base, first, last);
+      if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
       WeighPages(base);
     } else {
+      int panel = first;
+      for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel);
+      for (; panel < last; ++panel) ScorePanels<1>(base, panel);
+      if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
       const int value_panels = static_cast<int>(args_.layout.ValuePanels());
       int channel = 0;
       for (; channel + kPanels <= value_panels; channel += kPanels) {
@@ -257,10 +297,10 @@ class AttentionBlock {
   // Scores (softmax) or weights (silu) of all rows that see something of these key panels.
   template <int kKeys>
   HWY_INLINE void ScorePanels(int64_t base, int key_panel) {
-    const float* b[kKeys];
+    FloatPanels<kKeys> b;
     for (int p = 0; p < kKeys; ++p) {
       const int64_t count = kPanelWidth * dim_;
-      b[p] = keys_[key_panel + p].AsFloats(count, expanded_ + p * count);
+      b.data[p] = keys_[key_panel + p].AsFloats(count, expanded_ + p * count);
     }
     const int64_t first_key = base + key_panel * kPanelWidth;
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
@@ -271,12 +311,55 @@ class AttentionBlock {
       Tile<kRows, kKeys> tile;
       tile.SetZero();
       tile.template MultiplyAdd<kRows, 1>(q_ + row_panel * kRows * dim_, b, dim_);
-      float* weights = Weights(row_panel, key_panel);
-      if (first_key >= interval.all_begin && first_key + kKeys * kPanelWidth <= interval.all_end) {
-        StoreWeights<kKeys, false>(tile, rows_ + row_panel * kRows, first_key, weights);
-      } else {
-        StoreWeights<kKeys, true>(tile, rows_ + row_panel * kRows, first_key, weights);
+      StoreSeen<kKeys>(tile, row_panel, base, key_panel);
+    }
+  }
+
+  // The same for the rows of one panel: each key is read once, the next ones are asked for.
+  HWY_INLINE void ScoreFew(int64_t base, int first, int last) {
+    for (int panel = first; panel < last;) {
+      bool alike = panel + kPanels <= last;
+      for (int p = 1; alike && p < kPanels; ++p) {
+        alike = keys_[panel + p].dtype == keys_[panel].dtype;
       }
+      WithKvDType(keys_[panel].dtype, [&](auto constant) HWY_ATTR {
+        if (alike) {
+          ScoreFewPanels<decltype(constant)::value, kPanels>(base, panel, last);
+        } else {
+          ScoreFewPanels<decltype(constant)::value, 1>(base, panel, last);
+        }
+      });
+      panel += alike ? kPanels : 1;
+    }
+  }
+
+  template <KvDType kDType, int kKeys>
+  HWY_INLINE void ScoreFewPanels(int64_t base, int key_panel, int last) {
+    PagePanels<kDType, kKeys> b;
+    PanelsAhead<kKeys> ahead;
+    ahead.step_bytes = kPanelWidth * SizeOf(kDType);
+    for (int p = 0; p < kKeys; ++p) {
+      b.Set(p, keys_[key_panel + p]);
+      // Values follow upon the last keys.
+      const int next = key_panel + kKeys + p;
+      ahead.data[p] = next < last ? keys_[next].data : values_[last - 1].data;
+    }
+    Tile<kRows, kKeys> tile;
+    tile.SetZero();
+    tile.template MultiplyAdd<kRows, 1>(q_, b, dim_, ahead);
+    StoreSeen<kKeys>(tile, 0, base, key_panel);
+  }
+
+  template <int kKeys>
+  HWY_INLINE void StoreSeen(const Tile<kRows, kKeys>& tile, int64_t row_panel, int64_t base,
+                            int key_panel) {
+    const PanelInterval& interval = intervals_[row_panel];
+    const int64_t first_key = base + key_panel * kPanelWidth;
+    float* weights = Weights(row_panel, key_panel);
+    if (first_key >= interval.all_begin && first_key + kKeys * kPanelWidth <= interval.all_end) {
+      StoreWeights<kKeys, false>(tile, rows_ + row_panel * kRows, first_key, weights);
+    } else {
+      StoreWeights<kKeys, true>(tile, rows_ + row_panel * kRows, first_key, weights);
     }
   }
 
@@ -349,8 +432,8 @@ class AttentionBlock {
         const int key_panel = static_cast<int>(key / kPanelWidth);
         const int64_t entry = key % kPanelWidth;
         const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
-        const float* b[kChannels];
-        for (int p = 0; p < kChannels; ++p) b[p] = values[key_panel][p] + entry * kPanelWidth;
+        FloatPanels<kChannels> b;
+        for (int p = 0; p < kChannels; ++p) b.data[p] = values[key_panel][p] + entry * kPanelWidth;
         tile.template MultiplyAdd<1, kPanelWidth>(Weights(row_panel, key_panel) + entry, b, count);
         key += count;
       }
@@ -389,35 +472,53 @@ class AttentionBlock {
     for (int64_t key = keys.begin; key < keys.end;) {
       const int64_t page = args_.layout.page_tokens;
       const KeyInterval part{key, std::min(keys.end, (key / page + 1) * page)};
-      const bool last = part.end == keys.end;
-      const int value_panels = static_cast<int>(args_.layout.ValuePanels());
-      int channel = 0;
-      for (; channel + kPanels <= value_panels; channel += kPanels) {
-        WeighPage<kPanels>(part, channel, last);
-      }
-      for (; channel < value_panels; ++channel) WeighPage<1>(part, channel, last);
+      WithKvDType(values_[key / kPanelWidth].dtype, [&](auto constant) HWY_ATTR {
+        WeighPage<decltype(constant)::value>(part, keys.end);
+      });
       key = part.end;
     }
   }
 
-  template <int kChannels>
-  HWY_INLINE void WeighPage(KeyInterval keys, int channel_panel, bool last) {
+  template <KvDType kDType>
+  HWY_INLINE void WeighPage(KeyInterval keys, int64_t end) {
+    const int value_panels = static_cast<int>(args_.layout.ValuePanels());
+    int channel = 0;
+    for (; channel + kPanels <= value_panels; channel += kPanels) {
+      WeighChannels<kDType, kPanels>(keys, end, channel);
+    }
+    for (; channel < value_panels; ++channel) WeighChannels<kDType, 1>(keys, end, channel);
+  }
+
+  // `end`: of the chunk's keys.
+  template <KvDType kDType, int kChannels>
+  HWY_INLINE void WeighChannels(KeyInterval keys, int64_t end, int channel_panel) {
     Tile<kRows, kChannels> tile;
     float* sums = page_sums_ + channel_panel * kPanelWidth;
     tile.Load(sums, padded_dim_);
+    const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
+    // The channels that come next, or those of the next page.
+    const bool last = channel_panel + kChannels >= args_.layout.ValuePanels();
+    const int64_t next = last ? (keys.end < end ? keys.end : keys.begin) : keys.begin;
+    const int next_channel = last ? 0 : channel_panel + kChannels;
     for (int64_t key = keys.begin; key < keys.end;) {
-      const int key_panel = static_cast<int>(key / kPanelWidth);
       const int64_t entry = key % kPanelWidth;
       const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
-      const float* b[kChannels];
+      PagePanels<kDType, kChannels> b;
+      PanelsAhead<kChannels> ahead;
+      ahead.step_bytes = kPanelWidth * SizeOf(kDType);
       for (int p = 0; p < kChannels; ++p) {
-        b[p] =
-            Values(key_panel, channel_panel + p, expanded_ + p * kValuePanel) + entry * kPanelWidth;
+        b.Set(p, values_[key / kPanelWidth].From((channel_panel + p) * channel_stride +
+                                                 entry * kPanelWidth));
+        ahead.data[p] =
+            values_[next / kPanelWidth]
+                .From((next_channel + p) * channel_stride + (key - keys.begin) * kPanelWidth)
+                .data;
       }
-      tile.template MultiplyAdd<1, kPanelWidth>(Weights(0, key_panel) + entry, b, count);
+      tile.template MultiplyAdd<1, kPanelWidth>(
+          Weights(0, static_cast<int>(key / kPanelWidth)) + entry, b, count, ahead);
       key += count;
     }
-    if (last) {
+    if (keys.end == end) {
       AddTile(tile, 0, channel_panel);
     } else {
       tile.Store(sums, padded_dim_);

@@ -42,6 +42,21 @@ constexpr int kFewTilePanels = 1;
 
 constexpr int kVectorsPerPanel = kPanelWidth / kLanes;
 
+// The right side of a tile: panels of f32, as vectors.
+template <int kPanels>
+struct FloatPanels {
+  const float* data[kPanels];
+
+  HWY_INLINE Floats Load(int panel, int64_t element) const {
+    return hn::LoadU(FloatTag(), data[panel] + element);
+  }
+};
+
+// Asks for no memory ahead of time: the processor's own guesses do.
+struct NotAhead {
+  HWY_INLINE void operator()(int64_t) const {}
+};
+
 template <int kRows, int kPanels>
 struct Tile {
   static constexpr int kVectors = kPanels * kVectorsPerPanel;
@@ -76,17 +91,18 @@ struct Tile {
   }
 
   // sum[r][:] += sum over k of a[k * kStepK + r * kStepRow] * b[panel][k * 16 + :], k ascending.
-  template <int kStepK, int kStepRow>
-  HWY_INLINE void MultiplyAdd(const float* HWY_RESTRICT a, const float* const (&b)[kPanels],
-                              int64_t k) {
+  // ahead(step) may ask for memory that a later tile needs.
+  template <int kStepK, int kStepRow, class Panels, class Ahead = NotAhead>
+  HWY_INLINE void MultiplyAdd(const float* HWY_RESTRICT a, const Panels& b, int64_t k,
+                              const Ahead& ahead = Ahead()) {
     const FloatTag d;
     HWY_UNROLL(1)
     for (int64_t step = 0; step < k; ++step) {
+      ahead(step);
       Floats row[kVectors];
       HWY_UNROLL(8)
       for (int v = 0; v < kVectors; ++v) {
-        row[v] = hn::LoadU(
-            d, b[v / kVectorsPerPanel] + step * kPanelWidth + (v % kVectorsPerPanel) * kLanes);
+        row[v] = b.Load(v / kVectorsPerPanel, step * kPanelWidth + (v % kVectorsPerPanel) * kLanes);
       }
       HWY_UNROLL(12)
       for (int r = 0; r < kRows; ++r) {
