@@ -44,19 +44,37 @@ TEST(Example, LogitsAreTorchs) {
   }
 }
 
-TEST(Example, AucsAreTorchs) {
-  const auto folder = std::filesystem::temp_directory_path() / "hstu_example_test";
-  std::filesystem::create_directories(folder);
-  const Outcome preprocessed =
-      RunHstu({"preprocess", "--dataset", "kuairand", "--training", "--log",
-               kExample + "/data/log_standard_4_08_to_4_21_sample.csv", "--out-dir", folder});
-  ASSERT_EQ(preprocessed.status, 0) << preprocessed.err;
-  const Outcome outcome = RunHstu(
-      {"eval", "--model", kExample + "/model", "--data", folder, "--json", folder / "eval.json"});
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  std::ifstream actual_file(folder / "eval.json");
+// The preprocessed sample.
+class ExampleData : public testing::Test {
+ protected:
+  ExampleData() : folder_(std::filesystem::temp_directory_path() / "hstu_example_test") {
+    std::filesystem::create_directories(folder_);
+    const Outcome preprocessed =
+        RunHstu({"preprocess", "--dataset", "kuairand", "--training", "--log",
+                 kExample + "/data/log_standard_4_08_to_4_21_sample.csv", "--out-dir", folder_});
+    EXPECT_EQ(preprocessed.status, 0) << preprocessed.err;
+  }
+  ~ExampleData() override { std::filesystem::remove_all(folder_); }
+
+  // The tasks' results.
+  nlohmann::json Evaluate(const std::vector<std::string>& options) {
+    const std::string file = folder_ / "eval.json";
+    std::vector<std::string> command{"eval",   "--model", kExample + "/model", "--data", folder_,
+                                     "--json", file};
+    command.insert(command.end(), options.begin(), options.end());
+    const Outcome outcome = RunHstu(command);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    std::ifstream actual(file);
+    return nlohmann::json::parse(actual).at("tasks");
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(ExampleData, AucsAreTorchs) {
   std::ifstream expected_file(kExample + "/expected_auc.json");
-  const auto actual = nlohmann::json::parse(actual_file).at("tasks");
+  const nlohmann::json actual = Evaluate({});
   const auto expected = nlohmann::json::parse(expected_file).at("tasks");
   ASSERT_EQ(actual.size(), 8u);
   for (size_t t = 0; t < 8; ++t) {
@@ -67,7 +85,22 @@ TEST(Example, AucsAreTorchs) {
     EXPECT_NEAR(actual[t].at("last_action_auc").get<double>(),
                 expected[t].at("last_action").get<double>(), 1e-4);
   }
-  std::filesystem::remove_all(folder);
+}
+
+// bf16 activations move an AUC of at least 50 positives by at most 0.001, int8 K and V by 0.002.
+TEST_F(ExampleData, SmallerTypesMoveAucsLittle) {
+  const nlohmann::json f32 = Evaluate({});
+  const std::pair<std::vector<std::string>, double> types[] = {{{"--dtype", "bf16"}, 0.001},
+                                                               {{"--kv-dtype", "f16"}, 0.001},
+                                                               {{"--kv-dtype", "int8"}, 0.002}};
+  for (const auto& [options, most] : types) {
+    const nlohmann::json actual = Evaluate(options);
+    for (size_t t = 0; t < f32.size(); ++t) {
+      if (f32[t].at("positives").get<int>() < 50) continue;
+      EXPECT_NEAR(actual[t].at("auc").get<double>(), f32[t].at("auc").get<double>(), most)
+          << options[1] << ", task " << t;
+    }
+  }
 }
 
 }  // namespace
