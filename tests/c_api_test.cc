@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -122,11 +123,22 @@ TEST_F(CApi, TakesOptions) {
   options.structSize = sizeof(hstuOptions);
   options.isa = "scalar";
   options.fusedOps = "none";
+  options.dtype = "bf16";
   options.threads = 1;
   options.pageSize = 64;
   hstuModel* model = nullptr;
   ASSERT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK) << hstuLastError();
   EXPECT_EQ(hstuRank(model, &request_, 1, &answer_), HSTU_OK) << hstuLastError();
+  hstuDestroyModel(model);
+}
+
+TEST_F(CApi, TakesTheOptionsOfAnOlderHeader) {
+  hstuOptions options = {};
+  options.structSize = offsetof(hstuOptions, dtype);
+  options.threads = 1;
+  options.dtype = "past the end of such a struct";
+  hstuModel* model = nullptr;
+  ASSERT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK) << hstuLastError();
   hstuDestroyModel(model);
 }
 
@@ -141,6 +153,10 @@ TEST_F(CApi, RefusesOptionsThatCantBeMeant) {
   EXPECT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_BAD_ARGUMENT);
   EXPECT_THAT(hstuLastError(), testing::HasSubstr("vax"));
   EXPECT_EQ(model, nullptr);
+  options.isa = nullptr;
+  options.dtype = "f8";
+  EXPECT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_BAD_ARGUMENT);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("f8"));
 }
 
 TEST_F(CApi, NamesAModelThatIsNotThere) {

@@ -34,6 +34,7 @@ class Options(Structure):
         ("pageSize", c_int32),
         ("truncate", c_int32),
         ("disableContext", c_int32),
+        ("dtype", c_char_p),
     )
 
 
@@ -102,11 +103,12 @@ class Batch:
 class Model:
     """A loaded model; raises RuntimeError with the library's message."""
 
-    def __init__(self, library: Path, folder: Path, threads: int) -> None:
+    def __init__(self, library: Path, folder: Path, threads: int, dtype: str = "f32") -> None:
         self._library = ctypes.CDLL(str(library))
         self._library.hstuLastError.restype = c_char_p
         self._model = c_void_p()
-        options = Options(structSize=ctypes.sizeof(Options), threads=threads)
+        size = ctypes.sizeof(Options)
+        options = Options(structSize=size, threads=threads, dtype=dtype.encode())
         self._check(
             self._library.hstuLoadModel(str(folder).encode(), byref(options), byref(self._model))
         )

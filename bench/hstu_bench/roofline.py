@@ -63,8 +63,8 @@ def points_of(runs: dict[str, dict[str, Any]], roofs: Roofs) -> list[Point]:
         # On a machine that is never quiet, what is left is the time that the processors gave.
         quiet = run["samples"] >= LEAST_SAMPLES
         fraction = run[kind] if quiet else run[f"{kind}_cpu"]
-        limit = "multiply-adds" if kind == "of_peak" else "reads"
-        text = f"{fraction:.0%} of the {limit}{'' if quiet else ', processor time'}"
+        limit = "FMA" if kind == "of_peak" else "reads"
+        text = f"{fraction:.0%} of {limit}{'' if quiet else '*'}"
         intensity = run["intensity"]
         if kind == "of_peak":
             gbytes = fraction * roofs.fma / intensity
@@ -86,6 +86,7 @@ def table(points: list[Point], runs: dict[str, dict[str, Any]], roofs: Roofs) ->
             f"| {point.name} | {runs[point.name]['real_time'] / 1e3:.1f} | {point.intensity:.1f} "
             f"| {point.gflops:.1f} | {point.gbytes:.1f} | {point.reaches} |"
         )
+    lines.append("* in processor time: the machine was not quiet")
     return "\n".join(lines)
 
 
@@ -93,7 +94,7 @@ def draw(points: list[Point], roofs: Roofs, path: Path) -> None:
     drawn = [p for p in points if p.gflops > 0]
     low = min(0.2, *(p.intensity / 1.5 for p in drawn))
     high = max(p.intensity for p in drawn) * 2
-    with plot.figure(path, 9.0, 5.0) as figure:
+    with plot.figure(path, 9.0, 4.6) as figure:
         axes = figure.subplots()
         for name, gbytes, style in (
             (f"reads from memory, {roofs.memory:.0f} GB/s", roofs.memory, "--"),

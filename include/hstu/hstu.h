@@ -63,6 +63,7 @@ typedef struct {
   int32_t pageSize;       /* tokens, the unit of truncation: 32 (0), 64 or 128 */
   int32_t truncate;       /* 1: drop the oldest tokens of a history that is too long */
   int32_t disableContext; /* 1: leave contextual tokens out */
+  const char* dtype;      /* of activations: "f32" (NULL), "bf16" */
 } hstuOptions;
 
 /* One user's history and the candidates to score. A pointer may be NULL where its count is 0.

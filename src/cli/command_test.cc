@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/testing.h"
 
@@ -71,6 +72,23 @@ TEST(Ops, ListsEveryOperatorAsTextAndAsJson) {
                                 HasSubstr(entry["origin"].get<std::string>())));
     EXPECT_FALSE(entry["variants"].empty());
   }
+}
+
+TEST(Info, TellsBeforeTheFirstStepWhatAnEngineTakes) {
+  const std::string model = HSTU_GOLDEN_DIR "/kuairand/model";
+  const std::string requests = HSTU_GOLDEN_DIR "/kuairand/requests.jsonl";
+  const std::vector<std::string> options = {"--model",           model, "--threads", "2",
+                                            "--max-step-tokens", "512", "--json"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return nlohmann::json::parse(RunHstu(arguments).out);
+  };
+  const auto engine = with({"info"})["engine"];
+  EXPECT_GT(engine["arena_bytes"], 0);
+  EXPECT_GT(engine["weight_bytes"], 0);
+  EXPECT_EQ(engine["kv_cache_bytes"], 0);
+  EXPECT_EQ(engine["arena_bytes"],
+            with({"bench", "--requests", requests, "--repeat", "1"})["arena_bytes"]);
 }
 
 TEST(Init, MakesAModelThatInfoReads) {

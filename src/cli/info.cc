@@ -1,4 +1,4 @@
-// hstu info: what a model folder holds and costs.
+// hstu info: what a model folder holds and costs, and what an engine of it takes.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/engine_options.h"
 #include "cli/json_output.h"
 #include "cli/standard_output.h"
 #include "model/describe.h"
@@ -22,6 +23,7 @@ using nlohmann::ordered_json;
 struct InfoOptions {
   std::string model;
   std::string json;
+  EngineOptions engine;
 };
 
 // 10240000000 -> "10.24 GB"
@@ -66,15 +68,27 @@ std::string Text(const ordered_json& model) {
   for (const auto& [key, value] : model["parameters"].items()) line(key, value.dump());
   text += "memory\n";
   for (const auto& [key, value] : model["memory"].items()) line(key, Bytes(value));
+  text += "engine\n";
+  for (const auto& [key, value] : model["engine"].items()) line(key, Bytes(value));
   text += "flops\n";
   for (const auto& [key, value] : model["flops"].items()) line(key, value.dump());
   text += fmt::format("fingerprint {}\n", Plain(model["fingerprint"]));
   return text;
 }
 
+// What an engine of these options holds before its first step.
+Result<ordered_json> DescribeEngine(const InfoOptions& options) {
+  HSTU_ASSIGN_OR_RETURN(const Engine engine, Engine::Load(options.model, options.engine));
+  const EngineStats stats = engine.stats();
+  return ordered_json{{"arena_bytes", stats.arena_bytes},
+                      {"weight_bytes", stats.weight_bytes},
+                      {"kv_cache_bytes", stats.kv_bytes}};
+}
+
 Result<int> RunInfo(const InfoOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const ModelFiles model, ModelFiles::Load(options.model));
-  const ordered_json description = Describe(model);
+  ordered_json description = Describe(model);
+  HSTU_ASSIGN_OR_RETURN(description["engine"], DescribeEngine(options));
   if (!options.json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(description, options.json));
   if (options.json != "-") {
     HSTU_RETURN_IF_ERROR(WriteStandardOutput(Text(description)));
@@ -89,6 +103,7 @@ Runner AddInfo(CLI::App& app) {
   auto options = std::make_shared<InfoOptions>();
   app.add_option("--model", options->model, "folder of the model")->required();
   AddJsonOption(app, options->json);
+  AddEngineOptions(app, options->engine);
   return [options] { return RunInfo(*options); };
 }
 

@@ -1,7 +1,9 @@
 // The C API: hstu.h in terms of hstu.hpp. Checks what C callers can get wrong, and lets no
 // exception out.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <span>
@@ -87,14 +89,28 @@ Status CheckPointer(const void* pointer, const char* name) {
   return MakeError(ErrorCode::kBadArgument, "{} is NULL", name);
 }
 
-// Structs have one size so far. Once one has grown, older sizes pass too and what they lack is
-// zero.
+Error WrongSize(const char* name, uint64_t size, uint64_t known) {
+  return MakeError(ErrorCode::kBadArgument,
+                   "{}.structSize is {}, this library knows {}; set it to the struct's sizeof",
+                   name, size, known);
+}
+
+// The struct as this library knows it: what an older, shorter one lacks is zero.
+Result<hstuOptions> Grown(const hstuOptions& given) {
+  constexpr uint64_t kWithoutDType = offsetof(hstuOptions, dtype);
+  if (given.structSize == sizeof(hstuOptions)) return given;
+  if (given.structSize != kWithoutDType)
+    return WrongSize("options", given.structSize, sizeof(given));
+  hstuOptions options = {};
+  std::memcpy(&options, &given, kWithoutDType);
+  return options;
+}
+
+// The other structs have one size so far.
 template <typename Struct>
 Status CheckStruct(const Struct& given, const char* name) {
   if (given.structSize == sizeof(Struct)) return {};
-  return MakeError(ErrorCode::kBadArgument,
-                   "{}.structSize is {}, this library knows {}; set it to the struct's sizeof",
-                   name, given.structSize, sizeof(Struct));
+  return WrongSize(name, given.structSize, sizeof(Struct));
 }
 
 // The `count` ids at `ids`.
@@ -113,18 +129,19 @@ Status CopyIds(const int64_t* ids, int64_t count, const char* name, std::vector<
   return {};
 }
 
-Result<EngineOptions> ReadOptions(const hstuOptions* given) {
+Result<EngineOptions> ReadOptions(const hstuOptions* pointer) {
   EngineOptions options;
-  if (given == nullptr) return options;
-  HSTU_RETURN_IF_ERROR(CheckStruct(*given, "options"));
-  if (given->isa != nullptr) options.isa = given->isa;
-  if (given->fusedOps != nullptr) options.fused_ops = given->fusedOps;
-  if (given->maxStepTokens != 0) options.max_step_tokens = given->maxStepTokens;
-  if (given->pageSize != 0) options.page_size = given->pageSize;
-  options.chunk_tokens = given->chunkTokens;
-  options.threads = given->threads;
-  options.truncate = given->truncate != 0;
-  options.disable_context = given->disableContext != 0;
+  if (pointer == nullptr) return options;
+  HSTU_ASSIGN_OR_RETURN(const hstuOptions given, Grown(*pointer));
+  if (given.isa != nullptr) options.isa = given.isa;
+  if (given.fusedOps != nullptr) options.fused_ops = given.fusedOps;
+  if (given.maxStepTokens != 0) options.max_step_tokens = given.maxStepTokens;
+  if (given.pageSize != 0) options.page_size = given.pageSize;
+  options.chunk_tokens = given.chunkTokens;
+  options.threads = given.threads;
+  options.truncate = given.truncate != 0;
+  options.disable_context = given.disableContext != 0;
+  if (given.dtype != nullptr) options.dtype = given.dtype;
   return options;
 }
 
