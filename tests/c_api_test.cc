@@ -309,5 +309,67 @@ TEST_F(CApi, AnswersManyThreadsAlike) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Merges `sp` parts of `rows` rows in a workspace of odd alignment.
+TEST(CApiAttentionUpdate, MergesInTwoPhases) {
+  for (const int64_t rows : {3, 5000}) {  // 5000: by several threads
+    const int64_t sp = 4;
+    const int64_t dim = 20;
+    std::vector<float> lse(sp * rows, 0.0f);
+    std::vector<float> parts(sp * rows * dim);
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<float>(i % 97);
+    std::vector<float> out(rows * dim);
+    std::vector<float> merged(rows);
+    const hstuTensor lse_tensor{lse.data(), HSTU_F32, 2, {sp, rows}, {rows, 1}};
+    const hstuTensor parts_tensor{parts.data(), HSTU_F32, 3, {sp, rows, dim}, {rows * dim, dim, 1}};
+    const hstuTensor out_tensor{out.data(), HSTU_F32, 2, {rows, dim}, {dim, 1}};
+    const hstuTensor merged_tensor{merged.data(), HSTU_F32, 1, {rows}, {1}};
+    uint64_t bytes = 0;
+    hstuExecutor* executor = nullptr;
+    ASSERT_EQ(hstuAttentionUpdateGetWorkspaceSize(&lse_tensor, &parts_tensor, 1, &out_tensor,
+                                                  &merged_tensor, &bytes, &executor),
+              HSTU_OK)
+        << hstuLastError();
+    std::vector<char> workspace(bytes + 1);
+    ASSERT_EQ(hstuAttentionUpdate(workspace.data() + 1, bytes, executor), HSTU_OK);
+    for (int64_t row = 0; row < rows; ++row) {
+      ASSERT_NEAR(merged[row], std::log(4.0f), 1e-6);
+      for (int64_t c = 0; c < dim; ++c) {
+        float mean = 0.0f;
+        for (int64_t i = 0; i < sp; ++i) mean += parts[(i * rows + row) * dim + c] / 4.0f;
+        ASSERT_NEAR(out[row * dim + c], mean, 1e-4);
+      }
+    }
+  }
+}
+
+TEST(CApiAttentionUpdate, SaysWhatIsWrong) {
+  float data[6] = {};
+  const hstuTensor lse{data, HSTU_F32, 2, {2, 3}, {3, 1}};
+  const hstuTensor parts{data, HSTU_F32, 3, {2, 3, 1}, {3, 1, 1}};
+  const hstuTensor out{data, HSTU_F32, 2, {3, 1}, {1, 1}};
+  uint64_t bytes = 0;
+  hstuExecutor* executor = nullptr;
+  const auto check = [&](const hstuTensor* a, const hstuTensor* b, int64_t type) {
+    return hstuAttentionUpdateGetWorkspaceSize(a, b, type, &out, nullptr, &bytes, &executor);
+  };
+  EXPECT_EQ(check(&lse, &parts, 1), HSTU_BAD_ARGUMENT);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("lseOut is NULL"));
+  EXPECT_EQ(check(nullptr, &parts, 0), HSTU_BAD_ARGUMENT);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("lse is NULL"));
+  hstuTensor odd = lse;
+  odd.dtype = 7;
+  EXPECT_EQ(check(&odd, &parts, 0), HSTU_BAD_ARGUMENT);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("dtype 7"));
+  odd = lse;
+  odd.rank = 9;
+  EXPECT_EQ(check(&odd, &parts, 0), HSTU_BAD_ARGUMENT);
+  ASSERT_EQ(check(&lse, &parts, 0), HSTU_OK) << hstuLastError();
+  EXPECT_EQ(hstuAttentionUpdate(data, 4, executor), HSTU_BAD_ARGUMENT);  // and frees it
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("bytes are needed"));
+  ASSERT_EQ(check(&lse, &parts, 0), HSTU_OK);
+  hstuDestroyExecutor(executor);
+  hstuDestroyExecutor(nullptr);
+}
+
 }  // namespace
 }  // namespace hstu

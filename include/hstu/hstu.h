@@ -124,6 +124,42 @@ HSTU_C_API int hstuRank(hstuModel* model, const hstuRequest* requests, int64_t c
 /* No other call may be using the model. NULL is fine. */
 HSTU_C_API void hstuDestroyModel(hstuModel* model);
 
+typedef enum { HSTU_F32 = 0, HSTU_F16 = 1, HSTU_BF16 = 2 } hstuDType;
+
+/* A tensor in the caller's memory, aligned as its elements are. */
+typedef struct {
+  void* data;
+  int32_t dtype; /* an hstuDType */
+  int32_t rank;  /* dimensions, at most 8 */
+  int64_t shape[8];
+  int64_t stride[8]; /* in elements */
+} hstuTensor;
+
+/* An operator with its arguments, ready to run once. */
+typedef struct hstuExecutor hstuExecutor;
+
+/* AttentionUpdate merges the partial softmax attention of sp sequence-parallel ranks:
+ *   lse [sp, r] f32, localOut [sp, r, d] in f32, f16 or bf16, out [r, d] of the same type;
+ *   out = sum over i of localOut[i] * exp(lse[i] - m), m = log(sum over i of exp(lse[i])).
+ * Sums are f32. A rank that saw nothing of a row has lse -infinity there, and its localOut may hold
+ * anything; where all have, out is 0. With updateType 1 lseOut [r] f32 gets m, which is -infinity
+ * where nobody saw anything; with 0 it may be NULL. All tensors are contiguous. `out` and `lseOut`
+ * must not overlap the others.
+ *
+ * Two phases: this one checks (HSTU_BAD_ARGUMENT says which tensor and why) and says how many bytes
+ * of workspace the second needs; the tensors' memory must live until that has run. */
+HSTU_C_API int hstuAttentionUpdateGetWorkspaceSize(const hstuTensor* lse,
+                                                   const hstuTensor* localOut, int64_t updateType,
+                                                   const hstuTensor* out, const hstuTensor* lseOut,
+                                                   uint64_t* workspaceSize,
+                                                   hstuExecutor** executor);
+
+/* Runs the operator and frees the executor, also when it fails. `workspace` has any alignment. */
+HSTU_C_API int hstuAttentionUpdate(void* workspace, uint64_t workspaceSize, hstuExecutor* executor);
+
+/* Frees an executor that was never run. NULL is fine. */
+HSTU_C_API void hstuDestroyExecutor(hstuExecutor* executor);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/c_api_errors.h"
 #include "hstu/hstu.h"
 #include "hstu/hstu.hpp"
 
@@ -24,70 +23,6 @@ namespace {
 
 // More ids than any request can mean: a count beyond is a mistake, and isn't read.
 constexpr int64_t kMostIds = int64_t{1} << 24;
-
-struct ThreadErrors {
-  std::string last;
-  std::vector<std::string> answers;  // what hstuAnswer::errorMessage points at
-};
-
-ThreadErrors& Errors() {
-  thread_local ThreadErrors errors;
-  return errors;
-}
-
-hstuError CodeOf(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kBadRequest:
-      return HSTU_BAD_REQUEST;
-    case ErrorCode::kIdOutOfRange:
-      return HSTU_ID_OUT_OF_RANGE;
-    case ErrorCode::kHistoryTooLong:
-      return HSTU_HISTORY_TOO_LONG;
-    case ErrorCode::kHistoryNotCached:
-      return HSTU_HISTORY_NOT_CACHED;
-    case ErrorCode::kTooManyCandidates:
-      return HSTU_TOO_MANY_CANDIDATES;
-    case ErrorCode::kBadModel:
-      return HSTU_BAD_MODEL;
-    case ErrorCode::kBadData:
-      return HSTU_BAD_DATA;
-    case ErrorCode::kBadArgument:
-      return HSTU_BAD_ARGUMENT;
-    case ErrorCode::kIo:
-      return HSTU_IO;
-  }
-  return HSTU_INTERNAL;
-}
-
-int Fail(hstuError code, const char* message) noexcept {
-  try {
-    Errors().last = message;
-  } catch (...) {
-    // The code alone has to do.
-  }
-  return code;
-}
-
-// Runs the body of an API function: its errors and exceptions become a code and a text.
-template <typename Body>
-int Guarded(const Body& body) noexcept {
-  try {
-    const Status status = body();
-    if (status.ok()) return HSTU_OK;
-    return Fail(CodeOf(status.error().code), status.error().message.c_str());
-  } catch (const std::bad_alloc&) {
-    return Fail(HSTU_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return Fail(HSTU_INTERNAL, error.what());
-  } catch (...) {
-    return Fail(HSTU_INTERNAL, "an unknown exception");
-  }
-}
-
-Status CheckPointer(const void* pointer, const char* name) {
-  if (pointer != nullptr) return {};
-  return MakeError(ErrorCode::kBadArgument, "{} is NULL", name);
-}
 
 Error WrongSize(const char* name, uint64_t size, uint64_t known) {
   return MakeError(ErrorCode::kBadArgument,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/attention_update.h"
 #include "kernels/concat_nd_jagged.h"
 
 namespace hstu {
@@ -46,6 +47,8 @@ std::vector<OperatorInfo> List() {
                  QuantizePagePlain),
       Dispatched("hstu_attention", "SiLU or softmax attention over pages of K and V",
                  HstuAttentionFor, HstuAttentionPlain),
+      Dispatched("attention_update", "partial softmax attention of ranks, merged",
+                 AttentionUpdateFor, AttentionUpdatePlain),
       Dispatched("norm_mul", "LayerNorm of the attention times U", NormMulFor, NormMulPlain),
       Dispatched("linear_residual", "output projection and residual", LinearResidualFor,
                  LinearResidualPlain),
