@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hstu_train.config import ModelConfig, TableConfig
+from hstu_train.config import ModelConfig, StageConfig, TableConfig
 from hstu_train.reader import User
 from hstu_train.vocabulary import Vocabulary
 
@@ -26,7 +26,11 @@ KUAIRAND_TASKS = [
 
 @dataclass(frozen=True)
 class Training:
-    """How long and how hard. Item logits are the history's own items, each scored in its place."""
+    """How long and how hard. Item logits are the history's own items, each scored in its place;
+    hierarchical models have none, so they learn from more candidates of a sample instead.
+
+    num_candidates: items scored after the point where a sample is cut; None: the model's limit.
+    """
 
     steps: int = 2000
     learning_rate: float = 2e-3
@@ -37,6 +41,7 @@ class Training:
     item_oov_rate: float = 0.02
     user_oov_rate: float = 0.2
     history_loss_weight: float = 1.0
+    num_candidates: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Dataset:
     about: str
     limits: str
     attention: str = "silu"
+    stages: list[StageConfig] = field(default_factory=list)
     max_history_tokens: int = 2048
     max_num_candidates: int = 8
     num_position_buckets: int = 128
@@ -171,6 +177,16 @@ DATASETS["ml-1m"] = replace(
     limits="Not known: sizes and steps are those of MovieLens-100K.",
 )
 
+# The second layer sees means of two items and their actions.
+for name in ("kuairand-sample", "ml-100k"):
+    flat = DATASETS[name]
+    DATASETS[f"{name}-hierarchical"] = replace(
+        flat,
+        name=f"{name}-hierarchical",
+        stages=[StageConfig(1), StageConfig(1, aggregation_window=4, aggregation_stride=4)],
+        training=replace(flat.training, num_candidates=64),
+    )
+
 
 def build_vocabularies(dataset: Dataset, users: list[User]) -> dict[str, Vocabulary]:
     """Only what `users`, the training part, holds gets a row of its own. Named by table."""
@@ -198,6 +214,7 @@ def build_config(dataset: Dataset, vocabularies: dict[str, Vocabulary]) -> Model
     return ModelConfig(
         hidden_size=size,
         num_layers=dataset.num_layers,
+        stages=list(dataset.stages),
         num_attention_heads=heads,
         kv_channels=size // heads,
         attention=dataset.attention,

@@ -27,11 +27,12 @@ def make_deterministic(seed: int, threads: int) -> None:
 
 def sample_examples(users: list[User], dataset: Dataset, rng: np.random.Generator) -> list[Example]:
     """One example a user: a random point of its behaviour, in the newer half, and what followed."""
+    num_candidates = dataset.training.num_candidates or dataset.max_num_candidates
     examples = []
     for user in users:
         latest = max(0, len(user) - dataset.max_num_candidates)
         start = int(rng.integers(latest // 2, latest + 1))
-        examples.append(example_at(user, start, dataset.max_num_candidates))
+        examples.append(example_at(user, start, num_candidates))
     return examples
 
 
