@@ -56,12 +56,13 @@ EngineOptions RandomOptions(const Case& which, std::mt19937* random) {
   return options;
 }
 
-void ExpectReference(const Answer& answer, const GoldenCase& golden, size_t i) {
+void ExpectReference(const Answer& answer, const GoldenCase& golden, size_t i,
+                     double tolerance = 2e-4) {
   ASSERT_FALSE(answer.error.has_value()) << answer.error->message;
   ASSERT_EQ(answer.evicted_tokens, golden.evicted_tokens[i]) << "request " << i;
   ASSERT_EQ(answer.logits.size(), golden.logits[i].size());
   for (size_t j = 0; j < answer.logits.size(); ++j) {
-    ASSERT_NEAR(answer.logits[j], golden.logits[i][j], 2e-4) << "request " << i;
+    ASSERT_NEAR(answer.logits[j], golden.logits[i][j], tolerance) << "request " << i;
   }
 }
 
@@ -86,17 +87,35 @@ TEST_P(Streams, EveryStepIsTheReferencesOnEveryIsaFusedAndPlain) {
   }
 }
 
+TEST_P(Streams, EveryStepIsTheReferencesInEveryTypeOfActivationsKeysAndValues) {
+  const GoldenCase golden = LoadStream(GetParam(), "stream");
+  std::mt19937 random(5);
+  for (const DTypes& types : kAllDTypes) {
+    EngineOptions options = RandomOptions(GetParam(), &random);
+    options.kv_cache = true;
+    types.Set(&options);
+    SCOPED_TRACE(options.dtype + ", K and V " + options.kv_dtype);
+    Engine engine = Load(golden.model, options);
+    for (size_t i = 0; i < golden.requests.size(); ++i) {
+      ExpectReference(engine.Rank({&golden.requests[i], 1})[0], golden, i, types.tolerance());
+    }
+  }
+}
+
 TEST_P(Streams, EveryStepHasTheSameBitsInOtherChunksAndBatches) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(2);
-  EngineOptions options;
-  options.page_size = GetParam().page_size;
-  options.kv_cache = true;
-  Engine plain = Load(golden.model, options);
-  const std::vector<Answer> expected = plain.Rank(golden.requests);
-  for (int round = 0; round < Rounds(6); ++round) {
+  for (int round = 0; round < Rounds(7); ++round) {
+    const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
+    EngineOptions options;
+    options.page_size = GetParam().page_size;
+    options.kv_cache = true;
+    types.Set(&options);
+    Engine plain = Load(golden.model, options);
+    const std::vector<Answer> expected = plain.Rank(golden.requests);
     options = RandomOptions(GetParam(), &random);
     options.kv_cache = true;
+    types.Set(&options);
     Engine engine = Load(golden.model, options);
     for (size_t first = 0; first < golden.requests.size();) {
       // Users go side by side, and several of their appends in a batch.
@@ -112,7 +131,7 @@ TEST_P(Streams, EveryStepHasTheSameBitsInOtherChunksAndBatches) {
       for (size_t i = 0; i < answers.size(); ++i) {
         ASSERT_FALSE(answers[i].error.has_value()) << answers[i].error->message;
         ASSERT_TRUE(SameBits(answers[i].logits, expected[first + i / 2].logits))
-            << "round " << round << ", request " << first + i / 2;
+            << types.dtype << ", K and V " << types.kv_dtype << ", request " << first + i / 2;
       }
       first += count;
     }
@@ -123,15 +142,17 @@ TEST_P(Streams, WholeHistoriesAreTruncatedAsTheReferenceDoes) {
   const GoldenCase golden = LoadStream(GetParam(), "whole");
   std::mt19937 random(3);
   for (const bool cached : {false, true}) {
-    for (int round = 0; round < Rounds(4); ++round) {
+    for (int round = 0; round < Rounds(7); ++round) {
+      const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
       EngineOptions options = RandomOptions(GetParam(), &random);
       options.truncate = true;
       options.kv_cache = cached;
+      types.Set(&options);
       Engine engine = Load(golden.model, options);
       for (size_t i = 0; i < golden.requests.size(); ++i) {
         Request request = golden.requests[i];
         request.user_id = std::to_string(i);
-        ExpectReference(engine.Rank({&request, 1})[0], golden, i);
+        ExpectReference(engine.Rank({&request, 1})[0], golden, i, types.tolerance());
       }
     }
   }
@@ -143,12 +164,15 @@ TEST_P(Streams, AnEditedHistoryHasTheBitsOfAFreshEngine) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(4);
   constexpr size_t kMostItems = 50;  // within the limit of all models
-  EngineOptions options;
-  options.page_size = GetParam().page_size;
-  Engine fresh = Load(golden.model, options);
-  for (int round = 0; round < Rounds(4); ++round) {
+  for (int round = 0; round < Rounds(7); ++round) {
+    const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
+    EngineOptions options;
+    options.page_size = GetParam().page_size;
+    types.Set(&options);
+    Engine fresh = Load(golden.model, options);
     options = RandomOptions(GetParam(), &random);
     options.kv_cache = true;
+    types.Set(&options);
     Engine engine = Load(golden.model, options);
     Request whole = golden.requests[0];
     whole.user_id = "u";
@@ -178,7 +202,7 @@ TEST_P(Streams, AnEditedHistoryHasTheBitsOfAFreshEngine) {
       const Answer actual = engine.Rank({&continued, 1})[0];
       ASSERT_FALSE(actual.error.has_value()) << actual.error->message;
       ASSERT_TRUE(SameBits(actual.logits, fresh.Rank({&whole, 1})[0].logits))
-          << "round " << round << ", step " << step;
+          << types.dtype << ", K and V " << types.kv_dtype << ", step " << step;
     }
   }
 }
