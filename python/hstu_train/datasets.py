@@ -184,6 +184,8 @@ for name in ("kuairand-sample", "ml-100k"):
         flat,
         name=f"{name}-hierarchical",
         stages=[StageConfig(1), StageConfig(1, aggregation_window=4, aggregation_stride=4)],
+        prepare=flat.prepare.replace("data/log", "../kuairand/data/log"),
+        limits=f"{flat.limits} Sizes and steps are the flat model's; stages were not searched for.",
         training=replace(flat.training, num_candidates=64),
     )
 
