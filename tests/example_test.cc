@@ -1,4 +1,4 @@
-// The shipped example: the engine agrees with torch, which trained the model, on logits and AUC.
+// The shipped examples: the engine agrees with torch, which trained the model, on logits and AUC.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -11,7 +11,16 @@
 namespace hstu {
 namespace {
 
-const std::string kExample = std::string(HSTU_SOURCE_DIR) + "/examples/kuairand";
+const std::string kExamples = std::string(HSTU_SOURCE_DIR) + "/examples/";
+const std::string kExample = kExamples + "kuairand";
+
+// Models of the KuaiRand sample: the flat one and the hierarchical one.
+class Example : public testing::TestWithParam<std::string> {};
+const auto kModels = testing::Values("kuairand", "kuairand-hierarchical");
+std::string ModelName(const testing::TestParamInfo<std::string>& info) {
+  return info.param == "kuairand" ? "flat" : "hierarchical";
+}
+INSTANTIATE_TEST_SUITE_P(Models, Example, kModels, ModelName);
 
 std::vector<nlohmann::json> JsonLines(std::istream& lines) {
   std::vector<nlohmann::json> all;
@@ -20,13 +29,13 @@ std::vector<nlohmann::json> JsonLines(std::istream& lines) {
   return all;
 }
 
-TEST(Example, LogitsAreTorchs) {
+TEST_P(Example, LogitsAreTorchs) {
   for (const char* cache : {"--no-kv-cache", "--kv-cache"}) {
-    const Outcome outcome = RunHstu({"rank", "--model", kExample + "/model", "--requests",
-                                     kExample + "/requests.jsonl", cache});
+    const Outcome outcome = RunHstu({"rank", "--model", kExamples + GetParam() + "/model",
+                                     "--requests", kExample + "/requests.jsonl", cache});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     std::istringstream out(outcome.out);
-    std::ifstream expected_file(kExample + "/expected.jsonl");
+    std::ifstream expected_file(kExamples + GetParam() + "/expected.jsonl");
     const std::vector<nlohmann::json> actual = JsonLines(out);
     const std::vector<nlohmann::json> expected = JsonLines(expected_file);
     ASSERT_EQ(actual.size(), expected.size());
@@ -45,7 +54,7 @@ TEST(Example, LogitsAreTorchs) {
 }
 
 // The preprocessed sample.
-class ExampleData : public testing::Test {
+class ExampleData : public Example {
  protected:
   ExampleData() : folder_(std::filesystem::temp_directory_path() / "hstu_example_test") {
     std::filesystem::create_directories(folder_);
@@ -59,8 +68,8 @@ class ExampleData : public testing::Test {
   // The tasks' results.
   nlohmann::json Evaluate(const std::vector<std::string>& options) {
     const std::string file = folder_ / "eval.json";
-    std::vector<std::string> command{"eval",   "--model", kExample + "/model", "--data", folder_,
-                                     "--json", file};
+    std::vector<std::string> command{
+        "eval", "--model", kExamples + GetParam() + "/model", "--data", folder_, "--json", file};
     command.insert(command.end(), options.begin(), options.end());
     const Outcome outcome = RunHstu(command);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -72,8 +81,10 @@ class ExampleData : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ExampleData, AucsAreTorchs) {
-  std::ifstream expected_file(kExample + "/expected_auc.json");
+INSTANTIATE_TEST_SUITE_P(Models, ExampleData, kModels, ModelName);
+
+TEST_P(ExampleData, AucsAreTorchs) {
+  std::ifstream expected_file(kExamples + GetParam() + "/expected_auc.json");
   const nlohmann::json actual = Evaluate({});
   const auto expected = nlohmann::json::parse(expected_file).at("tasks");
   ASSERT_EQ(actual.size(), 8u);
@@ -88,7 +99,7 @@ TEST_F(ExampleData, AucsAreTorchs) {
 }
 
 // bf16 activations move an AUC of at least 50 positives by at most 0.001, int8 K and V by 0.002.
-TEST_F(ExampleData, SmallerTypesMoveAucsLittle) {
+TEST_P(ExampleData, SmallerTypesMoveAucsLittle) {
   const nlohmann::json f32 = Evaluate({});
   const std::pair<std::vector<std::string>, double> types[] = {{{"--dtype", "bf16"}, 0.001},
                                                                {{"--kv-dtype", "f16"}, 0.001},

@@ -65,7 +65,9 @@ def test_the_vocabularies_hold_only_what_training_saw(example: Path, users: list
     assert ids == sorted(ids) and set(ids) < seen
 
 
-@pytest.mark.parametrize("name", ["kuairand", "ml-100k"])
+@pytest.mark.parametrize(
+    "name", ["kuairand", "kuairand-hierarchical", "ml-100k", "ml-100k-hierarchical"]
+)
 def test_the_stored_tables_have_the_rows_that_the_config_names(root: Path, name: str) -> None:
     folder = root / "examples" / name / "model"
     config = ModelConfig.load(folder)

@@ -20,7 +20,7 @@ from hstu_train.split import Example  # noqa: E402
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 # Training has no cache, whose answers the streams are, and truncates nothing by eviction units.
-SERVING = ("stream", "stream_evict", "stream_softmax", "truncate")
+SERVING = ("stream", "stream_evict", "stream_hierarchical", "stream_softmax", "truncate")
 CASES = sorted(p.parent.name for p in GOLDEN.glob("*/model") if p.parent.name not in SERVING)
 
 
@@ -82,6 +82,25 @@ def test_config_survives_the_round_trip(golden: Path) -> None:
 def staged(golden: Path, window: int, stride: int) -> ModelConfig:
     config = ModelConfig.load(golden / "kuairand" / "model")
     return replace(config, stages=[StageConfig(1), StageConfig(2, window, stride)])
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([StageConfig(3, 4, 4)], "stages\\[0\\] sees every token"),
+        ([StageConfig(1), StageConfig(2, 4)], "needs aggregation_window and aggregation_stride"),
+        (
+            [StageConfig(1), StageConfig(2, 2, 3)],
+            "aggregation_stride is 3, it must be in \\[1, 2\\]",
+        ),
+    ],
+)
+def test_stages_that_cannot_be_are_refused(
+    golden: Path, stages: list[StageConfig], message: str
+) -> None:
+    config = ModelConfig.load(golden / "kuairand" / "model")
+    with pytest.raises(ValueError, match=message):
+        replace(config, stages=stages)
 
 
 def test_stages_must_hold_all_layers(golden: Path) -> None:
