@@ -17,6 +17,7 @@ constexpr Command kCommands[] = {
     {"rank", "answers requests: candidates in, a logit of each task out", AddRank},
     {"bench", "measures latency, tokens/s and memory of given requests", AddBench},
     {"eval", "AUC of every task on processed files, beside two baselines", AddEval},
+    {"simulate", "replays users' days: AUC, and what the KV cache saves", AddSimulate},
     {"preprocess", "turns a dataset's logs into processed files", AddPreprocess},
     {"config", "makes a config of a gin file", AddConfig},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},

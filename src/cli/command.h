@@ -12,6 +12,7 @@ namespace hstu {
 
 // Exit statuses that scripts rely on.
 constexpr int kExitOk = 0;
+constexpr int kExitBroken = 1;       // what was measured or compared is not as it must be
 constexpr int kExitUnreadable = 2;   // an option, a model or a file; one line on stderr says which
 constexpr int kExitBadRequests = 3;  // all was read, some requests were answered by an error
 
@@ -35,6 +36,7 @@ Runner AddInit(CLI::App& app);
 Runner AddOps(CLI::App& app);
 Runner AddPreprocess(CLI::App& app);
 Runner AddRank(CLI::App& app);
+Runner AddSimulate(CLI::App& app);
 
 // Runs the command line; what main() returns.
 int RunCommandLine(int argc, const char* const* argv);

@@ -2,7 +2,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
 
 namespace hstu {
 namespace {
@@ -62,6 +66,12 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->group(kGroup);
   app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
       ->group(kGroup);
+}
+
+Result<ModelConfig> ReadModelConfig(const std::string& folder) {
+  const std::string path = (std::filesystem::path(folder) / "config.json").string();
+  HSTU_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  return ParseConfig(file.text(), path);
 }
 
 void NoteMissingCache(const Engine& engine, const EngineOptions& options) {

@@ -1,11 +1,9 @@
 // hstu eval: AUC of every task on processed files, beside two baselines.
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
@@ -27,12 +25,6 @@ struct EvalArguments {
   EvalOptions eval;
   EngineOptions engine;
 };
-
-Result<ModelConfig> ReadConfig(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / "config.json").string();
-  HSTU_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  return ParseConfig(file.text(), path);
-}
 
 // Takes from the model what the options leave open, and refuses what it can't do.
 Result<EvalOptions> Complete(const EvalArguments& arguments, const ModelConfig& config) {
@@ -63,7 +55,7 @@ Result<EvalOptions> Complete(const EvalArguments& arguments, const ModelConfig& 
 }
 
 Result<int> RunEval(const EvalArguments& arguments) {
-  HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadConfig(arguments.model));
+  HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(const EvalOptions options, Complete(arguments, config));
   HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(arguments.model, arguments.engine));
   HSTU_ASSIGN_OR_RETURN(const EvalReport report,

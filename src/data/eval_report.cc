@@ -1,39 +1,18 @@
 // How an evaluation is shown: as a table, and as JSON.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
 #include "data/evaluate.h"
+#include "data/report_format.h"
 
 namespace hstu {
-namespace {
-
-std::string Cell(const std::optional<double>& value) {
-  return value ? fmt::format("{:.4f}", *value) : "-";
-}
-
-std::string Interval(const Auc& auc) {
-  return auc.low ? fmt::format("{:.4f} - {:.4f}", *auc.low, *auc.high) : "-";
-}
-
-nlohmann::ordered_json OrNull(const std::optional<double>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
-double PerSecond(std::int64_t count, double seconds) {
-  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
-}
-
-}  // namespace
 
 std::string EvalTable(const EvalReport& report) {
   std::string text =
       fmt::format("{:<24} {:>8}  {:<17} {:>10} {:>11} {:>10} {:>10}\n", "task", "AUC",
                   "95 % interval", "popularity", "last action", "positives", "candidates");
   for (const TaskReport& task : report.tasks) {
-    text += fmt::format("{:<24} {:>8}  {:<17} {:>10} {:>11} {:>10} {:>10}\n", task.name,
-                        Cell(task.model.value), Interval(task.model), Cell(task.popularity.value),
-                        Cell(task.last_action.value), task.model.positives, report.candidates);
+    text +=
+        fmt::format("{:<24} {:>8}  {:<17} {:>10} {:>11} {:>10} {:>10}\n", task.name,
+                    Cell(task.model.value), IntervalCell(task.model), Cell(task.popularity.value),
+                    Cell(task.last_action.value), task.model.positives, report.candidates);
   }
   text += fmt::format(
       "{} of {} users ({} have more items than candidates), {} tokens in {:.3f} s: ", report.users,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/latency_histogram.h"
 #include "base/progress.h"
+#include "data/label_column.h"
 #include "data/processed_reader.h"
 #include "data/sequence_files.h"
 #include "data/task_labels.h"
@@ -276,54 +277,6 @@ class Evaluation {
   std::int64_t step_tokens_ = 0;
 };
 
-// The model's action column; where it has none, the one that the file has.
-Result<std::string> FindActionColumn(const EvalOptions& options, const std::string& path) {
-  if (options.action_feature) return *options.action_feature;
-  HSTU_ASSIGN_OR_RETURN(std::vector<std::string> names, ReadColumnNames(path));
-  for (const char* known : {"action_weights", kRatingColumn}) {
-    if (std::find(names.begin(), names.end(), known) != names.end()) return std::string(known);
-  }
-  return MakeError(ErrorCode::kBadData,
-                   "{}:1: there is neither a column action_weights nor {}, which hold the labels",
-                   path, kRatingColumn);
-}
-
-Result<std::int64_t> HighestAction(const EvalOptions& options, const std::string& path,
-                                   const std::string& action_column) {
-  HSTU_ASSIGN_OR_RETURN(Users users, Users::Open(path, options, action_column));
-  std::int64_t highest = 0;
-  for (;;) {
-    HSTU_ASSIGN_OR_RETURN(bool more, users.Next());
-    if (!more) return highest;
-    for (std::int64_t action : users.actions()) highest = std::max(highest, action);
-  }
-}
-
-Result<TaskLabels> ChooseLabels(const EvalOptions& options, const std::string& path,
-                                const std::string& action_column) {
-  if (action_column != kRatingColumn) {
-    if (options.positive_rating) {
-      return MakeError(ErrorCode::kBadArgument,
-                       "--positive-rating goes with a column {}, the actions here are {}",
-                       kRatingColumn, action_column);
-    }
-    if (options.num_tasks > 63) {
-      return MakeError(ErrorCode::kBadArgument, "the model has {} tasks, actions have 63 bits",
-                       options.num_tasks);
-    }
-    return TaskLabels::OfBits(options.num_tasks);
-  }
-  if (options.num_tasks != 1) {
-    return MakeError(ErrorCode::kBadArgument,
-                     "the model has {} outputs, but a rating makes one task; evaluate a model "
-                     "whose prediction_head_arch ends in 1",
-                     options.num_tasks);
-  }
-  if (options.positive_rating) return TaskLabels::OfRating(*options.positive_rating);
-  HSTU_ASSIGN_OR_RETURN(std::int64_t highest, HighestAction(options, path, action_column));
-  return TaskLabels::OfRating(FourStars(highest));
-}
-
 }  // namespace
 
 Result<EvalReport> Evaluate(const EvalOptions& options, const Scorer& scorer) {
@@ -333,8 +286,9 @@ Result<EvalReport> Evaluate(const EvalOptions& options, const Scorer& scorer) {
     return MakeError(ErrorCode::kIo, "{} is not there; `hstu preprocess --training` makes it",
                      path);
   }
-  HSTU_ASSIGN_OR_RETURN(std::string action_column, FindActionColumn(options, path));
-  HSTU_ASSIGN_OR_RETURN(TaskLabels labels, ChooseLabels(options, path, action_column));
+  HSTU_ASSIGN_OR_RETURN(std::string action_column, FindLabelColumn(path, options.action_feature));
+  HSTU_ASSIGN_OR_RETURN(TaskLabels labels, ChooseLabels(path, action_column, options.num_tasks,
+                                                        options.positive_rating));
   return Evaluation(options, scorer, path, action_column, labels).Run();
 }
 

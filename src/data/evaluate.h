@@ -3,14 +3,13 @@
 #define HSTU_DATA_EVALUATE_H_
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "data/auc.h"
+#include "data/scorer.h"
 #include "hstu/hstu.hpp"
 
 namespace hstu {
@@ -55,9 +54,6 @@ struct EvalReport {
   double step_p50 = 0;
   double step_p99 = 0;
 };
-
-// Answers in the order of the requests.
-using Scorer = std::function<std::vector<Answer>(std::span<const Request>)>;
 
 // Memory: the popularity counts, and 4 bytes a candidate and task.
 Result<EvalReport> Evaluate(const EvalOptions& options, const Scorer& scorer);
