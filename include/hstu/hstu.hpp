@@ -129,7 +129,9 @@ struct EngineStats {
   std::int64_t kv_users = 0;           // that it knows
   std::int64_t kv_users_evicted = 0;   // by the least recent use
   std::int64_t kv_tokens_evicted = 0;  // of users past max_history_tokens
-  std::int64_t step_allocations = 0;   // on the heap during steps; 0 where nothing counts them
+  // Spent looking users up, comparing histories, evicting, and handing out pages.
+  double kv_manage_seconds = 0;
+  std::int64_t step_allocations = 0;  // on the heap during steps; 0 where nothing counts them
 };
 
 class HSTU_API Engine {

@@ -65,12 +65,14 @@ TEST_F(SimulateCommand, TheCacheSavesTokensAndChangesNoBit) {
       << "all but a user's first";
   EXPECT_LT(got["tokens_computed"].get<int>() * 5, got["tokens_asked"].get<int>());
   EXPECT_GT(got["without_cache"]["speed_up"].get<double>(), 0);
+  EXPECT_GT(got["cache_seconds"].get<double>(), 0);
   EXPECT_GE(got["latency"]["p99"].get<double>(), got["latency"]["p50"].get<double>());
 
   const auto uncached = Json({"--no-kv-cache", "--max-batch", "3"});
   EXPECT_EQ(uncached["auc"], got["auc"]);
   EXPECT_EQ(uncached["tokens_computed"], got["tokens_asked"]);
   EXPECT_EQ(uncached["tiers"][0]["hits"], 0);
+  EXPECT_TRUE(uncached["cache_seconds"].is_null());
   const auto apart = Json({"--history", "day"});
   EXPECT_LT(apart["tokens_asked"].get<int>(), got["tokens_asked"].get<int>());
   EXPECT_EQ(apart["candidates"], got["candidates"]);
