@@ -20,3 +20,9 @@ def describe() -> dict[str, Any]:
         "instructions": [flag for flag in wanted if flag in flags],
         "system": platform.platform(),
     }
+
+
+def text() -> str:
+    found = describe()
+    instructions = ", ".join(found["instructions"])
+    return f"{found['processor']}, {found['processors']} processors ({instructions})"

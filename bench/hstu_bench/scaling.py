@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hstu_bench import machine, plot, workload
+from hstu_bench import machine, plot, publish, workload
 from hstu_bench.library import Batch, Model
 from hstu_bench.workload import CONFIG, Sequence
 
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, default=Path("build/scaling.json"))
     parser.add_argument("--svg", type=Path, default=Path("build/scaling.svg"))
+    parser.add_argument("--publish", action="store_true", help="put the figures into docs/")
     args = parser.parse_args()
     folder = Path("build/scaling")
     folder.mkdir(exist_ok=True)
@@ -137,7 +138,11 @@ def main() -> None:
     draw(lengths, batches, args.svg)
     found = {"lengths": [asdict(p) for p in lengths], "batches": [asdict(p) for p in batches]}
     args.json.write_text(json.dumps({"machine": machine.describe(), **found}, indent=1) + "\n")
-    print(f"{table('tokens', lengths)}\n\n{table('sequences', batches)}\n{args.json}, {args.svg}")
+    text = f"{table('tokens', lengths)}\n\n{table('sequences', batches)}"
+    print(f"{text}\n\n{args.json}, {args.svg}")
+    if args.publish:
+        draw(lengths, batches, publish.picture("scaling"))
+        publish.replace("scaling", "Cost by length and by batch", f"{machine.text()}\n\n{text}")
 
 
 if __name__ == "__main__":

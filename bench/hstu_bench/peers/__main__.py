@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hstu_bench import machine, workload
+from hstu_bench import machine, publish, workload
 from hstu_bench.peers import footprint
 from hstu_bench.peers.client import Worker
 from hstu_bench.peers.report import OURS, CaseResult, Report
@@ -149,11 +149,17 @@ def main() -> None:
     parser.add_argument("--effort", type=float, default=1.0, help="factor of the rounds")
     parser.add_argument("--json", type=Path, default=Path("build/peers.json"))
     parser.add_argument("--svg", type=Path, default=Path("build/peers.svg"))
+    parser.add_argument("--publish", action="store_true", help="put the figures into docs/")
     args = parser.parse_args()
     report = run(args)
     args.json.write_text(json.dumps(report.json(), indent=1) + "\n")
     report.draw(args.svg)
     print(f"\n{report.table()}\n{args.json}, {args.svg}")
+    if args.publish:
+        name = f"peers-{args.dtype}"
+        report.draw(publish.picture(name))
+        caption = f"Milliseconds and memory of {', '.join(report.settings)}"
+        publish.replace(name, caption, f"{machine.text()}\n\n{report.table()}")
     worst = max(d for case in report.cases.values() for d in case.disagreement.values())
     if worst > TOLERANCE[args.dtype]:
         sys.exit(f"logits differ by {worst:.1e} of the largest, over {TOLERANCE[args.dtype]}")

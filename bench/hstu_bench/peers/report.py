@@ -110,10 +110,10 @@ class Report:
 
     def _agreement(self) -> str:
         worst = max(d for case in self.cases.values() for d in case.disagreement.values())
-        text = f"\nLogits differ from hstu's by at most {worst:.1e} of the largest.\n"
+        lines = ["", f"Logits differ from hstu's by at most {worst:.1e} of the largest.", ""]
         for name, values in self.settings.items():
-            text += f"{name}: " + ", ".join(f"{k} {v}" for k, v in values.items()) + "\n"
-        return text
+            lines.append(f"- {name}: " + ", ".join(f"{k} {v}" for k, v in values.items()))
+        return "\n".join(lines) + "\n"
 
     def draw(self, path: Path) -> None:
         with plot.figure(path, 9.0, 4.6) as figure:
