@@ -32,9 +32,10 @@ struct UserStage {
 };
 
 // A user's state is what stands here down to `stages`, the K and V in the pages of each stage's
-// table, the rows that wait and the open pages: with these, and nothing else, the stream goes on with the same
-// bits. `first` and `count` of the stages are state too: after evictions they don't follow from
-// those of the first stage (a window that was incomplete is kept until the next eviction).
+// table, the rows that wait and the open pages: with these, and nothing else, the stream goes on
+// with the same bits. `first` and `count` of the stages are state too: after evictions they don't
+// follow from those of the first stage (a window that was incomplete is kept until the next
+// eviction).
 struct UserState {
   std::string user_id;
   int64_t num_context = 0;        // contextual tokens at the front of the stream
