@@ -201,7 +201,7 @@ std::set<uint64_t> RedisTier::TakePending(const std::string& user_id) {
   const std::lock_guard lock(pending_mutex_);
   const auto found = pending_.find(user_id);
   if (found == pending_.end()) return {};
-  const std::set<uint64_t> ids(found->second.begin(), found->second.end());
+  std::set<uint64_t> ids(found->second.begin(), found->second.end());
   pending_.erase(found);
   return ids;
 }
