@@ -307,7 +307,8 @@ void Forward::RunBetween(Boundary boundary) {
 }
 
 void Forward::RunBetweenByRows(Boundary boundary) {
-  const auto [finish, begin] = boundary;
+  const int64_t finish = boundary.finish;
+  const int64_t begin = boundary.begin;
   // History and candidates apart: the last layer computes different parts of them.
   const int64_t total = begin == kNoLayer ? OutputRows(finish).count : rows_;
   const int64_t history = total - candidate_rows_;

@@ -16,7 +16,7 @@ constexpr int64_t kTraceEvents = int64_t{1} << 20;  // of each thread
 // Adds the time that it lives to `seconds`.
 class Stopwatch {
  public:
-  explicit Stopwatch(double* seconds) : seconds_(*seconds) {}
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
   ~Stopwatch() {
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
@@ -75,7 +75,7 @@ Result<Ranker::Planned> Ranker::Plan(Sequence* sequence) {
     HSTU_ASSIGN_OR_RETURN(const HistoryPlan plan, PlanUncached(*sequence));
     return Planned{plan, nullptr, false};
   }
-  const Stopwatch managing(&stats_.kv_manage_seconds);
+  const Stopwatch managing(stats_.kv_manage_seconds);
   // Another request of the user runs: it goes first.
   const UserState* known = cache_->Find(*sequence->user_id);
   if (known != nullptr && known->pins > 0) return Planned{{}, nullptr, true};
