@@ -72,7 +72,10 @@ python_tools() {
 
 in_python() { (cd python && "../build/venv/bin/$1" "${@:2}"); }
 
-python_types() { MYPYPATH=../bench in_python mypy hstu_train tests ../bench/hstu_bench ../bench/*.py; }
+# The pattern is one of the folder that mypy runs in.
+python_types() {
+  (cd python && MYPYPATH=../bench ../build/venv/bin/mypy hstu_train tests ../bench/hstu_bench ../bench/*.py)
+}
 
 scripts/setup.sh test
 mkdir -p "$logs"
