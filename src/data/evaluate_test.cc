@@ -8,6 +8,7 @@
 
 #include "base/test_files.h"
 #include "data/preprocess.h"
+#include "data/testing.h"
 
 namespace hstu {
 namespace {
@@ -27,13 +28,7 @@ class FakeModel {
       std::vector<Answer> answers;
       for (const Request& request : requests) {
         requests_.push_back(request);
-        Answer& answer = answers.emplace_back();
-        answer.num_tasks = num_tasks_;
-        for (std::int64_t item : request.candidates) {
-          for (std::int64_t task = 0; task < num_tasks_; ++task) {
-            answer.logits.push_back(static_cast<float>(item));
-          }
-        }
+        answers.push_back(FakeAnswer(request, num_tasks_));
       }
       return answers;
     };

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/test_files.h"
+#include "data/testing.h"
 
 namespace hstu {
 namespace {
@@ -41,17 +42,11 @@ class FakeModel {
  private:
   Answer Rank(const Request& request) {
     requests_.push_back(request);
-    Answer answer;
-    answer.num_tasks = num_tasks_;
     const std::int64_t start = request.history_start.value_or(0);
+    Answer answer = FakeAnswer(request, num_tasks_, offset);
     if (start > known_items) {
       answer.error = Error{ErrorCode::kHistoryNotCached, "send the whole history"};
       return answer;
-    }
-    for (std::int64_t item : request.candidates) {
-      for (std::int64_t task = 0; task < num_tasks_; ++task) {
-        answer.logits.push_back(static_cast<float>(item) + offset);
-      }
     }
     answer.history_items = start + static_cast<std::int64_t>(request.items.size());
     answer.cached_tokens = 2 * start;
