@@ -1,6 +1,7 @@
 #include "bench/operator_case.h"
 
 #include <random>
+#include <string>
 
 #include "bench/fma_peak.h"
 #include "bench/ratio.h"
@@ -10,8 +11,13 @@ namespace {
 
 constexpr int kRepeats = 31;
 
-void Count(benchmark::State& state, const RatioResult& result, const Work& work) {
+// The counters that all cases have, as fractions of `ceiling`.
+void Count(benchmark::State& state, const RatioResult& result, const Work& work,
+           const std::string& ceiling) {
   state.SetIterationTime(result.median_seconds);
+  state.counters["of_" + ceiling] = result.median_of_peak;
+  state.counters["of_" + ceiling + "_p90"] = result.p90_of_peak;
+  state.counters["of_" + ceiling + "_cpu"] = result.processor_of_peak;
   state.counters["intensity"] = work.flops / work.bytes;
   state.counters["samples"] = result.samples;
 }
@@ -40,10 +46,7 @@ Buffer RandomMatrix(int64_t rows, int64_t cols, float scale) {
 void ReportFlops(benchmark::State& state, const Work& work, const std::function<void()>& body) {
   for (auto _ : state) {
     const RatioResult result = MeasureFlops(&Pool(), BestIsa(), work.flops, kRepeats, body);
-    Count(state, result, work);
-    state.counters["of_peak"] = result.median_of_peak;
-    state.counters["of_peak_p90"] = result.p90_of_peak;
-    state.counters["of_peak_cpu"] = result.processor_of_peak;
+    Count(state, result, work, "peak");
     state.counters["peak_gflops"] = result.peak / 1e9;
     state.counters["gflops"] = result.median_of_peak * result.peak / 1e9;
   }
@@ -54,10 +57,7 @@ void ReportReads(benchmark::State& state, const Work& work, ReadBuffer* buffer,
   for (auto _ : state) {
     const RatioResult result = MeasureRatio(
         &Pool(), [&] { return buffer->Burst(&Pool(), BestIsa()); }, work.bytes, kRepeats, body);
-    Count(state, result, work);
-    state.counters["of_read"] = result.median_of_peak;
-    state.counters["of_read_p90"] = result.p90_of_peak;
-    state.counters["of_read_cpu"] = result.processor_of_peak;
+    Count(state, result, work, "read");
     state.counters["peak_gbytes"] = result.peak / 1e9;
     state.counters["gbytes"] = result.median_of_peak * result.peak / 1e9;
     state.counters["gflops"] = result.median_of_peak * result.peak / 1e9 * work.flops / work.bytes;
