@@ -148,6 +148,7 @@ HWY_INLINE void GemmBlocks(const ConstActivations& x, const PackedMatrix& weight
                            const Epilogue& epilogue) {
   const int64_t block = GemmBlockRows(weight.k());
   float* expanded = scratch + block * weight.k();
+  static_assert(kRows == kFewTileRows || kPanels <= kMostTilePanels);
   for (int64_t row = 0; row < x.rows; row += block) {
     const int64_t rows = std::min(block, x.rows - row);
     PackRows<kRows>(x.Rows(row, rows), scratch);

@@ -10,19 +10,28 @@
 
 namespace hstu {
 
-// Rows that are packed together: as many as keep the block within half of a small L2, in whole
-// tiles of every target. Has no influence on the result.
+// Half of a small L2, and whole tiles of every target.
+inline constexpr int64_t kGemmBlockFloats = 49152;
+inline constexpr int64_t kFewestGemmRows = 12;
+inline constexpr int64_t kMostGemmRows = 96;
+
+// Rows that are packed together. Has no influence on the result.
 constexpr int64_t GemmBlockRows(int64_t k) {
-  return std::clamp<int64_t>(49152 / std::max<int64_t>(1, k) / 12 * 12, 12, 96);
+  const int64_t fit = kGemmBlockFloats / std::max<int64_t>(1, k);
+  return std::clamp(fit / kFewestGemmRows * kFewestGemmRows, kFewestGemmRows, kMostGemmRows);
 }
 
-// Panels that a tile of any target spans at most.
-inline constexpr int64_t kMostTilePanels = 4;
+// Rows of a tile for few rows, at most, on any target.
+inline constexpr int64_t kMostFewTileRows = 3;
+// Panels that a tile for many rows spans at most, on any target.
+inline constexpr int64_t kMostTilePanels = 2;
 
-// Floats of scratch that one thread needs for a multiplication of depth k: a block of rows, and
-// panels of bf16 weights made f32.
+// Floats of scratch that one thread needs for multiplications of depth up to k: a block of rows,
+// and panels of bf16 weights made f32.
 constexpr int64_t GemmScratch(int64_t k) {
-  return GemmBlockRows(k) * k + kMostTilePanels * k * kPanelWidth;
+  const int64_t block =
+      std::max(std::min(kMostGemmRows * k, kGemmBlockFloats), kFewestGemmRows * k);
+  return block + kMostTilePanels * k * kPanelWidth;
 }
 
 }  // namespace hstu

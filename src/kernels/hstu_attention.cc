@@ -148,6 +148,9 @@ class AttentionBlock {
  public:
   static constexpr int kMaxRowPanels = static_cast<int>(CeilDiv(kQueryBlock, kRows));
 
+  static_assert(kRows == kFewTileRows || kPanels <= kMostTilePanels);
+  static_assert(kFewTileRows <= kMostFewTileRows);
+
   HWY_INLINE explicit AttentionBlock(const HstuAttentionArgs& args)
       : args_(args),
         dim_(args.layout.dim),

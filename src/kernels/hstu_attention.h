@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "kernels/attention_kind.h"
 #include "kernels/attention_mask.h"
+#include "kernels/gemm.h"
 #include "kernels/kv_blocks.h"
 #include "tensor/view.h"
 
@@ -48,14 +49,13 @@ struct HstuAttentionArgs {
   OwnPage own = {};          // of int8 pages only
 };
 
-// The largest tile's columns: keys when scores are made, channels when values are summed.
-inline constexpr int64_t kMostAttentionPanels = 4;
-
 constexpr int64_t HstuAttentionScratch(int64_t dim) {
   const int64_t padded = RoundUp(dim, kPanelWidth);
-  const int64_t expanded =
-      kMostAttentionPanels * kPanelWidth * std::max<int64_t>(padded, kKeyChunk);
-  return kQueryBlock * (kKeyChunk + 3 * padded) + expanded + 8 * padded;
+  const int64_t blocks = kQueryBlock * (kKeyChunk + 3 * padded);  // q; weights; two of sums
+  const int64_t rows = (kMostFewTileRows + 4) * padded;  // sums of a page and a group; q, k, v
+  // Keys when scores are made, channels when values are summed.
+  const int64_t expanded = kMostTilePanels * kPanelWidth * std::max<int64_t>(padded, kKeyChunk);
+  return blocks + rows + expanded;
 }
 
 using HstuAttentionFn = void(const HstuAttentionArgs&);
