@@ -1,7 +1,6 @@
 #include "kernels/attention_update.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -18,37 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
-
-// Elements of the parts and of the result, by type; none is aligned.
-struct F16 {
-  uint16_t bits;
-};
-HWY_INLINE Floats LoadPart(const float* p) { return Load(p, All()); }
-HWY_INLINE Floats LoadPart(const BF16* p) { return Load(p, All()); }
-HWY_INLINE Floats LoadPart(const F16* p) {
-  return FloatsFromF16(hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(p)));
-}
-HWY_INLINE void StorePart(Floats value, float* p) { Store(value, p, All()); }
-HWY_INLINE void StorePart(Floats value, BF16* p) { Store(value, p, All()); }
-HWY_INLINE void StorePart(Floats value, F16* p) {
-  hn::StoreU(F16FromFloats(value), HalfBits(), reinterpret_cast<uint16_t*>(p));
-}
-
-// body(i, load, store) for the vectors of `size` elements; the last may go through a buffer.
-template <class T>
-HWY_INLINE Floats LoadAt(const T* row, int64_t i, int64_t size) {
-  if (i + kLanes <= size) return LoadPart(row + i);
-  T all[kLanes] = {};
-  std::memcpy(all, row + i, (size - i) * sizeof(T));
-  return LoadPart(all);
-}
-template <class T>
-HWY_INLINE void StoreAt(Floats value, T* row, int64_t i, int64_t size) {
-  if (i + kLanes <= size) return StorePart(value, row + i);
-  T all[kLanes];
-  StorePart(value, all);
-  std::memcpy(row + i, all, (size - i) * sizeof(T));
-}
 
 template <class T>
 class UpdateTile {
@@ -72,63 +40,52 @@ class UpdateTile {
   // weights[part][i] = exp(lse - top) / sum, and the merged lse.
   HWY_INLINE void FindWeights(int64_t row, int64_t rows) {
     const FloatTag d;
-    const auto* lse = reinterpret_cast<const float*>(args_.lse);
     const Floats nothing = hn::Set(d, -std::numeric_limits<float>::infinity());
-    for (int64_t i = 0; i < rows; i += kLanes) {
+    ForVectors(rows, [&](int64_t i, auto lanes) HWY_ATTR {
+      const auto* lse = reinterpret_cast<const float*>(args_.lse) + row + i;
       Floats top = nothing;
       for (int64_t part = 0; part < args_.sp; ++part) {
-        top = hn::Max(top, LoadAt(lse + part * args_.rows + row, i, rows));
+        top = hn::Max(top, Load(lse + part * args_.rows, lanes));
       }
       const auto seen = hn::Gt(top, nothing);
       const Floats base = hn::IfThenElseZero(seen, top);
       Floats total = hn::Zero(d);
       for (int64_t part = 0; part < args_.sp; ++part) {
-        const Floats relative = hn::Sub(LoadAt(lse + part * args_.rows + row, i, rows), base);
+        const Floats relative = hn::Sub(Load(lse + part * args_.rows, lanes), base);
         const Floats weight = Exp2(hn::Mul(relative, hn::Set(d, kLog2E)));
         total = hn::Add(total, weight);
-        StoreAt(weight, weights_ + part * tile_, i, rows);
+        Store(weight, weights_ + part * tile_ + i, lanes);
       }
       const Floats inverse = hn::IfThenElseZero(seen, hn::Div(hn::Set(d, 1.0f), total));
       for (int64_t part = 0; part < args_.sp; ++part) {
-        float* weights = weights_ + part * tile_;
-        StoreAt(hn::Mul(LoadAt(weights, i, rows), inverse), weights, i, rows);
+        float* weights = weights_ + part * tile_ + i;
+        Store(hn::Mul(Load(weights, lanes), inverse), weights, lanes);
       }
-      if (args_.lse_out == nullptr) continue;
+      if (args_.lse_out == nullptr) return;
       const Floats merged = hn::Add(top, hn::IfThenElseZero(seen, hn::Log(d, total)));
-      StoreAt(merged, reinterpret_cast<float*>(args_.lse_out) + row, i, rows);
-    }
+      Store(merged, reinterpret_cast<float*>(args_.lse_out) + row + i, lanes);
+    });
   }
 
   HWY_INLINE void AddPart(int64_t part, int64_t row, int64_t rows) {
-    const FloatTag d;
     const int64_t dim = args_.dim;
     for (int64_t i = 0; i < rows; ++i) {
-      const float weight = weights_[part * tile_ + i];
       float* sums = sums_ + i * dim;
-      const Floats factor = hn::Set(d, weight);
+      if (part == 0) std::fill_n(sums, dim, 0.0f);
+      const float weight = weights_[part * tile_ + i];
+      if (weight == 0.0f) continue;  // a part without weight may hold anything
+      const Floats factor = hn::Set(FloatTag(), weight);
       const T* from = reinterpret_cast<const T*>(args_.parts) + (part * args_.rows + row + i) * dim;
-      if (part == 0) {
-        // A part without weight may hold anything.
-        if (weight == 0.0f) {
-          std::fill_n(sums, dim, 0.0f);
-          continue;
-        }
-        for (int64_t c = 0; c < dim; c += kLanes) {
-          StoreAt(hn::Mul(LoadAt(from, c, dim), factor), sums, c, dim);
-        }
-      } else if (weight != 0.0f) {
-        for (int64_t c = 0; c < dim; c += kLanes) {
-          StoreAt(hn::MulAdd(LoadAt(from, c, dim), factor, LoadAt(sums, c, dim)), sums, c, dim);
-        }
-      }
+      ForVectors(dim, [&](int64_t c, auto lanes) HWY_ATTR {
+        Store(hn::MulAdd(Load(from + c, lanes), factor, Load(sums + c, lanes)), sums + c, lanes);
+      });
     }
   }
 
   HWY_INLINE void WriteOut(int64_t row, int64_t rows) {
     T* out = reinterpret_cast<T*>(args_.out) + row * args_.dim;
-    for (int64_t i = 0; i < rows * args_.dim; i += kLanes) {
-      StoreAt(LoadAt(sums_, i, rows * args_.dim), out, i, rows * args_.dim);
-    }
+    ForVectors(rows * args_.dim, [&](int64_t i, auto lanes)
+                                     HWY_ATTR { Store(Load(sums_ + i, lanes), out + i, lanes); });
   }
 
   const AttentionUpdateArgs& args_;

@@ -76,11 +76,20 @@ TEST_P(LinearResidual, TakesAndGivesBF16) {
   out.ExpectGapsUntouched();
 }
 
+// One scratch serves all multiplications up to its depth, as those of the head's layers.
+TEST(GemmScratch, HoldsEveryBlockOfAnyDepthUpToItsOwn) {
+  for (int64_t k = 1; k < 6000; ++k) {
+    ASSERT_GE(GemmScratch(k), GemmBlockRows(k) * k + kMostTilePanels * k * kPanelWidth) << k;
+    ASSERT_GE(GemmScratch(k + 1), GemmScratch(k)) << k;
+  }
+}
+
 TEST_P(LinearResidual, TheHeadsLinearIsCloseToItsReference) {
   for (const bool relu : {false, true}) {
     for (const int64_t n : {1, 8, 24, 64}) {
       const Case c(19, n, 44);
-      const TestMatrix bias(1, n, 7);
+      const TestMatrix values(1, n, 7);
+      const std::vector<float> bias(values.data(), values.data() + n);  // nothing behind its end
       TestMatrix actual(19, n, 4);
       TestMatrix expected(19, n, 5);
       LinearFor(GetParam())(

@@ -67,17 +67,24 @@ HWY_INLINE hn::Vec<HalfBits> F16FromFloats(Floats value) {
 }
 
 HWY_INLINE Floats Load(const float* p, All) { return hn::LoadU(FloatTag(), p); }
-HWY_INLINE Floats Load(const float* p, First lanes) {
-  return hn::MaskedLoad(hn::FirstN(FloatTag(), lanes.count), FloatTag(), p);
-}
 HWY_INLINE Floats Load(const BF16* p, All) {
   return FloatsFromBF16(hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(p)));
 }
-HWY_INLINE Floats Load(const BF16* p, First lanes) {
-  BF16 all[kLanes] = {};
-  std::memcpy(all, p, lanes.count * sizeof(BF16));
+HWY_INLINE Floats Load(const F16* p, All) {
+  return FloatsFromF16(hn::LoadU(HalfBits(), reinterpret_cast<const uint16_t*>(p)));
+}
+// Past the end nothing is read: halves have no masked load, and Highway's emulation reads on.
+template <class T>
+HWY_INLINE Floats Load(const T* p, First lanes) {
+  T all[kLanes] = {};
+  std::memcpy(all, p, lanes.count * sizeof(T));
   return Load(all, All());
 }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+HWY_INLINE Floats Load(const float* p, First lanes) {
+  return hn::MaskedLoad(hn::FirstN(FloatTag(), lanes.count), FloatTag(), p);
+}
+#endif
 
 HWY_INLINE void Store(Floats value, float* p, All) { hn::StoreU(value, FloatTag(), p); }
 HWY_INLINE void Store(Floats value, float* p, First lanes) {
@@ -86,10 +93,14 @@ HWY_INLINE void Store(Floats value, float* p, First lanes) {
 HWY_INLINE void Store(Floats value, BF16* p, All) {
   hn::StoreU(BF16FromFloats(value), HalfBits(), reinterpret_cast<uint16_t*>(p));
 }
-HWY_INLINE void Store(Floats value, BF16* p, First lanes) {
-  BF16 all[kLanes];
+HWY_INLINE void Store(Floats value, F16* p, All) {
+  hn::StoreU(F16FromFloats(value), HalfBits(), reinterpret_cast<uint16_t*>(p));
+}
+template <class Half>
+HWY_INLINE void Store(Floats value, Half* p, First lanes) {
+  Half all[kLanes];
   Store(value, all, All());
-  std::memcpy(p, all, lanes.count * sizeof(BF16));
+  std::memcpy(p, all, lanes.count * sizeof(Half));
 }
 
 // body(i, lanes) for the vectors of a row of `size` elements, in order; the last may be partial.

@@ -13,8 +13,11 @@ namespace hstu {
 
 enum class DType { kF32, kF16, kBF16 };
 
-// One bf16 element in memory.
+// One element in memory.
 struct BF16 {
+  std::uint16_t bits;
+};
+struct F16 {
   std::uint16_t bits;
 };
 
