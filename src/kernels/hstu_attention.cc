@@ -320,20 +320,30 @@ class AttentionBlock {
 
   // The same for the rows of one panel: each key is read once, the next ones are asked for.
   HWY_INLINE void ScoreFew(int64_t base, int first, int last) {
-    for (int panel = first; panel < last;) {
-      bool alike = panel + kPanels <= last;
-      for (int p = 1; alike && p < kPanels; ++p) {
-        alike = keys_[panel + p].dtype == keys_[panel].dtype;
+    int panel = first;
+    while (panel < last) panel += ScoreNext(base, panel, last);
+  }
+
+  // Scores the next panels of keys: those of one tile, or one where their types differ. Returns how
+  // many.
+  HWY_INLINE int ScoreNext(int64_t base, int panel, int last) {
+    if constexpr (kPanels > 1) {
+      const PageElements* keys = keys_ + panel;
+      const auto alike = [keys](const PageElements& k) { return k.dtype == keys->dtype; };
+      if (panel + kPanels <= last && std::all_of(keys + 1, keys + kPanels, alike)) {
+        ScoreAlike<kPanels>(base, panel, last);
+        return kPanels;
       }
-      WithKvDType(keys_[panel].dtype, [&](auto constant) HWY_ATTR {
-        if (alike) {
-          ScoreFewPanels<decltype(constant)::value, kPanels>(base, panel, last);
-        } else {
-          ScoreFewPanels<decltype(constant)::value, 1>(base, panel, last);
-        }
-      });
-      panel += alike ? kPanels : 1;
     }
+    ScoreAlike<1>(base, panel, last);
+    return 1;
+  }
+
+  template <int kKeys>
+  HWY_INLINE void ScoreAlike(int64_t base, int panel, int last) {
+    WithKvDType(keys_[panel].dtype, [&](auto constant) HWY_ATTR {
+      ScoreFewPanels<decltype(constant)::value, kKeys>(base, panel, last);
+    });
   }
 
   template <KvDType kDType, int kKeys>
