@@ -116,7 +116,30 @@ struct EngineOptions {
   bool kv_cache = false;
   std::int64_t kv_pages = 0;  // of the pool; 0: as many as kv_bytes holds
   std::int64_t kv_bytes = 0;  // of the pool; 0: 1 GiB
-  bool profile = false;       // record every operator's calls
+  // Below the pool, each where it is given: states of users that the pool lost come back from the
+  // first of these that has them.
+  std::int64_t host_bytes = 0;        // memory beside the pool
+  std::string disk;                   // a folder, for this engine alone; survives a restart
+  std::int64_t disk_bytes = 0;        // of all files in it
+  std::string redis;                  // redis://HOST[:PORT][/DATABASE], shared by processes
+  std::int64_t offload_chunk = 1024;  // tokens that are saved as one part, as soon as all are there
+  std::string cache_log;              // a file that gets every write and read of the pool
+  bool profile = false;               // record every operator's calls
+};
+
+// A tier below the KV cache's pool.
+struct TierStats {
+  std::string name;         // "host", "disk" or "redis"
+  std::int64_t hits = 0;    // users found
+  std::int64_t misses = 0;  // users looked up in vain
+  std::int64_t tokens = 0;  // history tokens that were not computed, thanks to it
+  std::int64_t users = 0;   // kept; of redis only the server knows
+  std::int64_t bytes = 0;   // of these
+  std::int64_t users_evicted = 0;
+  std::int64_t bytes_read = 0;
+  std::int64_t bytes_written = 0;
+  std::int64_t damaged = 0;  // states with a wrong checksum, or that lost a part: misses
+  std::int64_t errors = 0;   // of the device, or for lack of room: misses
 };
 
 // What an engine holds and has done so far.
@@ -131,7 +154,17 @@ struct EngineStats {
   std::int64_t kv_tokens_evicted = 0;  // of users past max_history_tokens
   // Spent looking users up, comparing histories, evicting, and handing out pages.
   double kv_manage_seconds = 0;
-  std::int64_t step_allocations = 0;  // on the heap during steps; 0 where nothing counts them
+  std::int64_t kv_hits = 0;             // requests whose user was in the pool
+  std::int64_t kv_tokens = 0;           // history tokens that were not computed, thanks to the pool
+  std::int64_t kv_arrivals = 0;         // states on their way from a tier into the pool
+  std::int64_t kv_arrivals_failed = 0;  // of these, given up: what was asked was computed
+  std::int64_t kv_saves = 0;            // begun
+  std::int64_t kv_saves_dropped = 0;    // for lack of memory for what waits to be written
+  std::int64_t kv_waits = 0;            // of requests for saves
+  double kv_arrival_seconds = 0.0;      // that states were on their way
+  double kv_waited_seconds = 0.0;       // that steps waited for them
+  std::vector<TierStats> tiers;         // from the top
+  std::int64_t step_allocations = 0;    // on the heap during steps; 0 where nothing counts them
 };
 
 class HSTU_API Engine {
@@ -151,6 +184,15 @@ class HSTU_API Engine {
   std::int64_t num_tasks() const;
 
   EngineStats stats() const;
+
+  // Returns when what was to be saved below the pool so far is saved.
+  void WaitForSaves();
+
+  // Forgets all users, in the pool and below; not those in Redis that the pool doesn't have.
+  void ForgetUsers();
+
+  // What is cached of each user, or of one, as JSON: pages, positions, tokens and tiers.
+  std::string DescribeCache(const std::optional<std::string>& user_id = std::nullopt) const;
 
   // What `profile` recorded so far: a Chrome trace (Perfetto opens it), and a table by operator.
   // Empty without it.

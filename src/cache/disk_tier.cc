@@ -261,14 +261,16 @@ Status DiskTier::Commit(const StateHeader& header) {
 }
 
 void DiskTier::Erase(const std::string& user_id) {
-  std::vector<StatePart> parts = CommittedParts(user_id);
+  std::vector<StatePart> parts;
   {
     const std::lock_guard lock(mutex_);
     const auto* user = states_.Find(user_id);
     if (user == nullptr) return;
-    parts.insert(parts.end(), user->entry.pending.begin(), user->entry.pending.end());
+    parts = user->entry.pending;
     states_.Erase(user_id);
   }
+  const std::vector<StatePart> committed = CommittedParts(user_id);
+  parts.insert(parts.end(), committed.begin(), committed.end());
   rocksdb::WriteBatch batch;
   batch.Delete(Key(kHeader, user_id));
   batch.Delete(Key(kUsage, user_id));

@@ -76,6 +76,7 @@ UserState* KvCache::FindOrAdd(const std::string& user_id) {
     added.waiting.resize((stage.aggregation.window - 1) * shape().hidden_size);
     added.open.resize(stage.num_layers * OpenPageBytes(pool_.layout().page));
   }
+  if (watcher_ != nullptr) user->saved = std::make_shared<SavedState>();
   UserState* added = user.get();
   users_.emplace(user_id, std::move(user));
   Touch(added);
@@ -102,6 +103,8 @@ UserState* KvCache::Extend(const std::string& user_id, const HistoryTokens& hist
   AdvanceTo(shape().stages, end, &counts);
   UserState* user = FindOrAdd(user_id);
   if (!Reserve(user, first, counts)) return nullptr;
+  const bool edited = resume[0] < user->count();
+  if (watcher_ != nullptr && (edited || first[0] > user->first())) watcher_->WillCut(user, edited);
   counters_.tokens_evicted += first[0] - user->first();
   // What is computed again before `history` begins is known by its tokens.
   const int64_t from = std::max(resume[0], history.begin);
@@ -126,12 +129,44 @@ UserState* KvCache::Restart(const std::string& user_id, const HistoryTokens& his
     if (is_new) Erase(user_id);
     return nullptr;
   }
+  if (watcher_ != nullptr && !is_new) watcher_->WillCut(user, true);
   ReleasePages(user);
   user->tokens.clear();
   user->num_context = history.num_context;
   for (size_t i = 0; i < first.size(); ++i)
     user->stages[i].first = user->stages[i].count = first[i];
   Append(user, history, skip, counts);
+  return user;
+}
+
+UserState* KvCache::Adopt(const StateHeader& header) {
+  UserState* user = FindOrAdd(header.user_id);
+  StagePositions first;
+  StagePositions counts;
+  for (const SavedStage& stage : header.stages) {
+    first.push_back(stage.first);
+    counts.push_back(stage.count);
+  }
+  if (!Reserve(user, first, counts)) {
+    Erase(header.user_id);
+    return nullptr;
+  }
+  user->num_context = header.num_context;
+  auto waiting = header.waiting.begin();
+  auto open = header.open.begin();
+  for (size_t i = 0; i < first.size(); ++i) {
+    UserStage& stage = user->stages[i];
+    stage.first = first[i];
+    std::copy_n(waiting, stage.waiting.size(), stage.waiting.begin());
+    waiting += static_cast<int64_t>(stage.waiting.size());
+    if (header.open.empty()) continue;
+    std::copy_n(open, stage.open.size(), stage.open.begin());
+    open += static_cast<int64_t>(stage.open.size());
+  }
+  Append(user, {first[0], header.tokens, 0}, first[0], counts);
+  user->saved->version = header.version;
+  user->saved->stages = header.stages;
+  user->saved->parts = header.parts;
   return user;
 }
 
@@ -153,7 +188,9 @@ bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
   UserState* victim = oldest_;
   while (!IsFree(pages) && victim != nullptr) {
     UserState* next = victim->newer;
-    if (victim->pins == 0) {
+    const bool is_read = victim->saved != nullptr && victim->saved->busy;
+    if (victim->pins == 0 && !is_read) {
+      if (watcher_ != nullptr) watcher_->WillEvict(*victim);
       Erase(victim->user_id);
       ++counters_.users_evicted;
     }
@@ -207,6 +244,11 @@ void KvCache::ReleasePages(UserState* user) {
     for (const int32_t page : user->stages[i].table) pool_.Give(i, page);
     user->stages[i].table.clear();
   }
+}
+
+void KvCache::Forget(std::string_view user_id) {
+  if (watcher_ != nullptr) watcher_->WillForget(*Find(user_id));
+  Erase(user_id);
 }
 
 void KvCache::Erase(std::string_view user_id) {

@@ -31,12 +31,27 @@ struct KvCacheCounters {
   int64_t tokens_evicted = 0;  // of users past max_history_tokens
 };
 
+// Told before users lose pages, by whoever else reads or keeps these.
+class KvCacheWatcher {
+ public:
+  virtual ~KvCacheWatcher() = default;
+  // The user goes, to make room for others. None of its pages is being read (SavedState::busy).
+  virtual void WillEvict(const UserState& user) = 0;
+  // Pages of the user are given up or written anew. `edited`: the stream becomes another one.
+  virtual void WillCut(UserState* user, bool edited) = 0;
+  // The user's stream can't be continued: nobody may know it any more.
+  virtual void WillForget(const UserState& user) = 0;
+};
+
 class KvCache {
  public:
   explicit KvCache(PagePool pool);
   ~KvCache();
   KvCache(KvCache&&) noexcept;
   KvCache& operator=(KvCache&&) = delete;
+
+  // Users who are added from now on have a SavedState.
+  void SetWatcher(KvCacheWatcher* watcher) { watcher_ = watcher; }
 
   const PagePool& pool() const { return pool_; }
   const KvCacheCounters& counters() const { return counters_; }
@@ -68,9 +83,22 @@ class KvCache {
   // pins as in Extend.
   UserState* Restart(const std::string& user_id, const HistoryTokens& history, int64_t skip);
 
+  // A user, unknown so far, as a tier has it, with pages that are still to be filled. Null where
+  // there is no room as in Extend; else pins the user.
+  UserState* Adopt(const StateHeader& header);
+
   static void Unpin(UserState* user) { --user->pins; }
 
-  // Forgets a user, who must not be pinned.
+  // Forgets a user, who must not be pinned, everywhere.
+  void Forget(std::string_view user_id);
+
+  // The least recently used first.
+  template <typename Body>
+  void ForEach(const Body& body) const {
+    for (const UserState* user = oldest_; user != nullptr; user = user->newer) body(*user);
+  }
+
+  // Forgets a user, who must not be pinned, without a word to the watcher.
   void Erase(std::string_view user_id);
 
  private:
@@ -95,6 +123,7 @@ class KvCache {
   void Unlink(UserState* user);
 
   PagePool pool_;
+  KvCacheWatcher* watcher_ = nullptr;
   std::unordered_map<std::string, std::unique_ptr<UserState>, Hash, std::equal_to<>> users_;
   UserState* newest_ = nullptr;
   UserState* oldest_ = nullptr;

@@ -10,11 +10,6 @@ KvPageLayout PageLayout(const KvModelShape& shape, int64_t page_tokens) {
   return {shape.heads, shape.dim, page_tokens, shape.dtype};
 }
 
-// Of one page in one layer, K and V.
-int64_t LayerPageBytes(const KvPageLayout& page) {
-  return page.KeyPageBytes() + page.ValuePageBytes();
-}
-
 // Each stage's pages where the first has `pages` of them.
 std::vector<KvStageLayout> StageLayouts(const KvModelShape& shape, int64_t page_tokens,
                                         int64_t pages) {
@@ -42,9 +37,19 @@ int64_t PoolBytes(const KvModelShape& shape, int64_t page_tokens, int64_t pages)
 
 }  // namespace
 
+size_t KvLayout::StageOf(int64_t layer) const {
+  size_t stage = 0;
+  while (layer >= stages[stage].first_layer + stages[stage].num_layers) ++stage;
+  return stage;
+}
+
 int64_t KvLayout::LayerPages() const { return CountLayerPages(stages); }
 
 int64_t KvLayout::Bytes() const { return LayerPages() * LayerPageBytes(page); }
+
+int64_t LayerPageBytes(const KvPageLayout& page) {
+  return page.KeyPageBytes() + page.ValuePageBytes();
+}
 
 int64_t OpenPageBytes(const KvPageLayout& page) {
   if (page.dtype != KvDType::kInt8) return 0;

@@ -38,11 +38,15 @@ struct KvLayout {
   std::vector<int64_t> key_offsets;    // of each layer, in bytes
   std::vector<int64_t> value_offsets;  // of each layer, in bytes
 
+  size_t StageOf(int64_t layer) const;
   int64_t LayerPages() const;  // of all layers together
   int64_t KeyBytes() const { return LayerPages() * page.KeyPageBytes(); }
   int64_t ValueBytes() const { return LayerPages() * page.ValuePageBytes(); }
   int64_t Bytes() const;  // of all K and V
 };
+
+// Bytes of a page in one layer, K and V.
+int64_t LayerPageBytes(const KvPageLayout& page);
 
 // Bytes of a user's open page in one layer: its K, then its V, in f32. 0 unless pages are int8.
 int64_t OpenPageBytes(const KvPageLayout& page);

@@ -15,6 +15,8 @@ constexpr timeval kCommandTimeout{2, 0};
 // After a failure requests don't wait for a server that is away.
 constexpr std::chrono::seconds kRetryAfter(2);
 
+constexpr size_t kMostVersions = 1 << 20;
+
 Error UrlError(const std::string& url) {
   return MakeError(ErrorCode::kBadArgument, "redis {}: give redis://HOST[:PORT][/DATABASE]", url);
 }
@@ -118,7 +120,10 @@ Result<std::optional<std::string>> RedisTier::ReadHeader(const std::string& user
     stale = stale_.contains(user_id);
   }
   if (stale) HSTU_RETURN_IF_ERROR(EraseNow(user_id));
-  return GetHeader(user_id);
+  HSTU_ASSIGN_OR_RETURN(std::optional<std::string> text, GetHeader(user_id));
+  const std::optional<StateHeader> header = text ? ParseHeader(*text) : std::nullopt;
+  if (header) Remember(user_id, header->version);
+  return text;
 }
 
 Result<std::optional<std::string>> RedisTier::GetHeader(const std::string& user_id) {
@@ -135,11 +140,18 @@ Result<std::optional<PartBytes>> RedisTier::ReadPart(const std::string& user_id,
   return std::optional(PartBytes{std::as_bytes(std::span(owner->str, owner->len)), owner});
 }
 
+// Asks nobody: it is called while an answer is waited for.
 bool RedisTier::Holds(const std::string& user_id, uint64_t version) {
-  const Result<std::optional<std::string>> text = ReadHeader(user_id);
-  if (!text.ok() || !text.value()) return false;
-  const std::optional<StateHeader> header = ParseHeader(*text.value());
-  return header && header->version == version;
+  const std::lock_guard lock(pending_mutex_);
+  const auto found = versions_.find(user_id);
+  return found != versions_.end() && found->second == version;
+}
+
+void RedisTier::Remember(const std::string& user_id, uint64_t version) {
+  const std::lock_guard lock(pending_mutex_);
+  if (versions_.size() >= kMostVersions) versions_.clear();  // costs writing states again
+  versions_[user_id] = version;
+  stale_.erase(user_id);
 }
 
 Status RedisTier::WritePart(const std::string& user_id, const StatePart& part,
@@ -162,10 +174,7 @@ Status RedisTier::Commit(const StateHeader& header) {
       for (const StatePart& part : before->parts) old.insert(part.id);
     }
   }
-  {
-    const std::lock_guard lock(pending_mutex_);
-    stale_.erase(header.user_id);
-  }
+  Remember(header.user_id, header.version);
   for (const StatePart& part : header.parts) old.erase(part.id);
   for (const uint64_t id : old) {
     HSTU_ASSIGN_OR_RETURN(const Reply gone, Command({"UNLINK", PartKey(header.user_id, id)}));
@@ -177,6 +186,7 @@ Status RedisTier::Commit(const StateHeader& header) {
 void RedisTier::Erase(const std::string& user_id) {
   const bool done = EraseNow(user_id).ok();
   const std::lock_guard lock(pending_mutex_);
+  versions_.erase(user_id);
   if (!done) stale_.insert(user_id);
 }
 

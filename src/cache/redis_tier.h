@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include "cache/tier.h"
 
@@ -47,6 +48,7 @@ class RedisTier : public Tier {
   Status Connect();
   Status EraseNow(const std::string& user_id);
   Result<std::optional<std::string>> GetHeader(const std::string& user_id);
+  void Remember(const std::string& user_id, uint64_t version);
   std::set<uint64_t> TakePending(const std::string& user_id);
   Result<Reply> Command(const std::vector<std::string_view>& words);
   std::string HeaderKey(const std::string& user_id) const;
@@ -61,6 +63,9 @@ class RedisTier : public Tier {
   std::chrono::steady_clock::time_point retry_;  // no attempt to connect before
   std::mutex pending_mutex_;
   std::map<std::string, std::vector<uint64_t>> pending_;  // by user: parts without a header
+  // Of users whose last commit or find was this process's: others may replace the state, which then
+  // is found damaged and given up.
+  std::unordered_map<std::string, uint64_t> versions_;
   std::set<std::string> stale_;  // users whose state couldn't be erased: no hits
 };
 

@@ -92,9 +92,10 @@ std::string SerializeHeader(const StateHeader& header) {
   writer.Add(header.user_id);
   writer.Add(header.version);
   writer.Add(header.num_context);
-  writer.Add(header.first);
-  writer.Add(header.count);
+  writer.Add(header.stages);
   writer.Add(header.tokens);
+  writer.Add(header.waiting);
+  writer.Add(header.open);
   writer.Add(header.parts);
   writer.Add(Checksum(writer.bytes()));
   return std::move(writer).Take();
@@ -114,9 +115,10 @@ std::optional<StateHeader> ParseHeader(std::string_view bytes) {
   reader.Read(&header.user_id);
   reader.Read(&header.version);
   reader.Read(&header.num_context);
-  reader.Read(&header.first);
-  reader.Read(&header.count);
+  reader.Read(&header.stages);
   reader.Read(&header.tokens);
+  reader.Read(&header.waiting);
+  reader.Read(&header.open);
   reader.Read(&header.parts);
   if (!reader.good() || magic != kMagic) return std::nullopt;
   return header;

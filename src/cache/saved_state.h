@@ -3,6 +3,7 @@
 #ifndef HSTU_CACHE_SAVED_STATE_H_
 #define HSTU_CACHE_SAVED_STATE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,14 +27,23 @@ struct StatePart {
   bool operator==(const StatePart&) const = default;
 };
 
+// Positions of one stage, in its own tokens.
+struct SavedStage {
+  int64_t first = 0;
+  int64_t count = 0;
+
+  bool operator==(const SavedStage&) const = default;
+};
+
 struct StateHeader {
   std::string identity;  // of the cache: a state of another one is none
   std::string user_id;
   uint64_t version = 0;  // unlike that of any other state of the user
   int64_t num_context = 0;
-  int64_t first = 0;
-  int64_t count = 0;
-  std::vector<int64_t> tokens;  // of the positions [first, count)
+  std::vector<SavedStage> stages;
+  std::vector<int64_t> tokens;  // of the first stage's positions
+  std::vector<float> waiting;   // of all stages: rows that wait for the rest of their window
+  std::vector<std::byte> open;  // of all stages: f32 pages that still fill up
   std::vector<StatePart> parts;
 
   int64_t PartBytes() const;
@@ -44,6 +54,16 @@ std::string SerializeHeader(const StateHeader& header);
 
 // Nothing for bytes that SerializeHeader didn't write: torn, flipped, of another format.
 std::optional<StateHeader> ParseHeader(std::string_view bytes);
+
+// What the tiers hold of a user who is in the pool.
+struct SavedState {
+  std::atomic<bool> busy = false;  // a save reads the user's pages, and writes what follows
+  uint64_t version = 0;            // 0: nothing
+  std::vector<SavedStage> stages;
+  std::vector<StatePart> parts;
+  // The user's stream is another one by now: the state is to be erased before the answer.
+  bool stale = false;
+};
 
 // Bytes of a part, and what keeps them in memory.
 struct PartBytes {

@@ -42,7 +42,8 @@ Status AddPart(Tier* tier, int64_t layer, int64_t size, StateHeader* header) {
 }
 
 StateHeader HeaderOf(const std::string& user_id, int64_t tokens) {
-  StateHeader header{"identity", user_id, UniqueNumber(), 2, 0, tokens, {}, {}};
+  StateHeader header{"identity", user_id, UniqueNumber(), 2, {{0, tokens}, {0, 3}},
+                     {},         {1.5f},  {std::byte{3}}, {}};
   for (int64_t i = 0; i < tokens; ++i) header.tokens.push_back(i * i);
   return header;
 }

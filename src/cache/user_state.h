@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cache/saved_state.h"
 #include "kernels/stages.h"
 
 namespace hstu {
@@ -42,7 +44,8 @@ struct UserState {
   std::vector<int64_t> tokens;    // rows of the first stage's tokens, in their tables
   std::vector<UserStage> stages;  // one of each stage of the model
 
-  int pins = 0;  // steps that run on it: no victim of eviction
+  std::shared_ptr<SavedState> saved;  // null: there are no tiers
+  int pins = 0;                       // steps that run on it: no victim of eviction
 
   // Of the first stage.
   int64_t first() const { return stages[0].first; }

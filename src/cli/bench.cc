@@ -7,7 +7,6 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +16,8 @@
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
 #include "cli/profile.h"
+#include "cli/request_file.h"
 #include "cli/standard_output.h"
-#include "data/line_reader.h"
-#include "data/requests.h"
 
 namespace hstu {
 namespace {
@@ -27,28 +25,13 @@ namespace {
 struct BenchOptions {
   std::string model;
   std::string requests;
+  std::string warm;
   int repeat = 10;
   int batch = 1;
   std::string json;
   EngineOptions engine;
   std::string profile;
 };
-
-Result<std::vector<Request>> ReadRequests(const std::string& path) {
-  HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path, kMaxRequestBytes));
-  std::vector<Request> requests;
-  while (true) {
-    HSTU_ASSIGN_OR_RETURN(const std::optional<LineReader::Line> line, reader.Next());
-    if (!line) break;
-    ParsedRequest parsed = ParseRequest(line->text, line->number);
-    if (!parsed.request.ok()) {
-      return MakeError(ErrorCode::kBadData, "{}: {}", path, parsed.request.error().message);
-    }
-    requests.push_back(std::move(parsed.request).value());
-  }
-  if (requests.empty()) return MakeError(ErrorCode::kBadData, "{}: no requests", path);
-  return requests;
-}
 
 // The largest resident size of the process so far, in bytes.
 std::int64_t PeakBytes() {
@@ -79,13 +62,27 @@ Status RankBatch(Engine& engine, std::span<const Request> batch, std::int64_t fi
   return {};
 }
 
+// Nothing is cached but what these requests leave.
+Status Restore(Engine& engine, const std::vector<Request>& warm) {
+  if (warm.empty()) return {};
+  engine.ForgetUsers();
+  for (std::size_t i = 0; i < warm.size(); ++i) {
+    HSTU_RETURN_IF_ERROR(
+        RankBatch(engine, std::span(warm).subspan(i, 1), static_cast<std::int64_t>(i)));
+  }
+  engine.WaitForSaves();
+  return {};
+}
+
 // One pass to warm up, then `repeat` that count.
 Result<Measured> Measure(Engine& engine, const std::vector<Request>& requests,
-                         const BenchOptions& options) {
+                         const std::vector<Request>& warm, const BenchOptions& options) {
   Measured measured;
-  EngineStats before;
+  std::int64_t steps = 0;
+  std::int64_t allocations = 0;
   for (int round = 0; round <= options.repeat; ++round) {
-    if (round == 1) before = engine.stats();
+    HSTU_RETURN_IF_ERROR(Restore(engine, warm));
+    const EngineStats before = engine.stats();
     for (std::size_t i = 0; i < requests.size(); i += static_cast<std::size_t>(options.batch)) {
       const auto count = std::min<std::size_t>(options.batch, requests.size() - i);
       const auto begin = std::chrono::steady_clock::now();
@@ -94,14 +91,16 @@ Result<Measured> Measure(Engine& engine, const std::vector<Request>& requests,
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
       if (round > 0) measured.seconds.push_back(seconds.count());
     }
+    if (round == 0) continue;
+    const EngineStats after = engine.stats();
+    measured.tokens += after.tokens - before.tokens;
+    steps += after.steps - before.steps;
+    allocations += after.step_allocations - before.step_allocations;
   }
-  const EngineStats after = engine.stats();
   for (const double seconds : measured.seconds) measured.total_seconds += seconds;
   std::sort(measured.seconds.begin(), measured.seconds.end());
-  measured.tokens = after.tokens - before.tokens;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(1, after.steps - before.steps));
   measured.allocations_per_step =
-      static_cast<double>(after.step_allocations - before.step_allocations) / steps;
+      static_cast<double>(allocations) / static_cast<double>(std::max<std::int64_t>(1, steps));
   return measured;
 }
 
@@ -112,8 +111,16 @@ double Quantile(const std::vector<double>& ascending, double quantile) {
 
 Result<int> RunBench(const BenchOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(options.requests));
+  std::vector<Request> warm;
+  if (!options.warm.empty()) {
+    if (!options.engine.kv_cache) {
+      return MakeError(ErrorCode::kBadArgument, "--warm {}: there is no cache without --kv-cache",
+                       options.warm);
+    }
+    HSTU_ASSIGN_OR_RETURN(warm, ReadRequests(options.warm));
+  }
   HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
-  HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, options));
+  HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, warm, options));
   nlohmann::ordered_json json;
   for (const auto& [name, quantile] : {std::pair("min", 0.0), std::pair("p50", 0.5),
                                        std::pair("p90", 0.9), std::pair("p99", 0.99)}) {
@@ -153,6 +160,8 @@ Runner AddBench(CLI::App& app) {
   app.add_option("--model", options->model, "folder of the model")->required();
   app.add_option("--requests", options->requests, "JSON Lines; each must be answerable")
       ->required();
+  app.add_option("--warm", options->warm,
+                 "JSON Lines that are cached first; that state is restored before each pass");
   app.add_option("--repeat", options->repeat,
                  "passes over the requests that count, after one that doesn't")
       ->check(CLI::Range(1, 1000000))

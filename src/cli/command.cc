@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"eval", "AUC of every task on processed files, beside two baselines", AddEval},
     {"simulate", "replays users' days: AUC, and what the KV cache saves", AddSimulate},
     {"preprocess", "turns a dataset's logs into processed files", AddPreprocess},
+    {"cache", "layout of the KV cache, what it holds, and a check of its log", AddCache},
     {"config", "makes a config of a gin file", AddConfig},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},

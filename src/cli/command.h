@@ -29,6 +29,7 @@ struct Command {
 std::span<const Command> Commands();
 
 Runner AddBench(CLI::App& app);
+Runner AddCache(CLI::App& app);
 Runner AddConfig(CLI::App& app);
 Runner AddEval(CLI::App& app);
 Runner AddInfo(CLI::App& app);

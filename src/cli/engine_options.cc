@@ -64,6 +64,27 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
       ->capture_default_str()
       ->group(kGroup);
+  app.add_option("--host-bytes", options.host_bytes,
+                 "memory beside the KV cache for states that leave it; 0: none")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--disk", options.disk, "folder for states that leave memory; survives a restart")
+      ->group(kGroup);
+  app.add_option("--disk-bytes", options.disk_bytes, "size of all files in --disk")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 60))
+      ->group(kGroup);
+  app.add_option("--redis", options.redis,
+                 "redis://HOST[:PORT][/DATABASE]: a store that processes share")
+      ->group(kGroup);
+  app.add_option("--offload-chunk", options.offload_chunk,
+                 "tokens that are saved together, as soon as all are there; whole pages")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--cache-log", options.cache_log,
+                 "file for every write and read of the KV cache; see hstu cache check")
+      ->group(kGroup);
   app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
       ->group(kGroup);
 }

@@ -73,7 +73,7 @@ Result<CachedPlan> CachedHistory::Continue(Sequence* sequence, const UserState& 
   const std::optional<StagePositions> resume = cache_.ResumeAt(known, history, difference);
   if (!resume.has_value()) {
     const int64_t first = known.first();
-    cache_.Erase(*sequence->user_id);
+    cache_.Forget(*sequence->user_id);
     return MakeError(ErrorCode::kHistoryNotCached,
                      "history_start {}: the history differs at token {}; to go on from there needs "
                      "more than what is kept, from token {} on; the state is dropped, send the "

@@ -6,12 +6,16 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "cache/disk_tier.h"
+#include "cache/host_tier.h"
+#include "cache/redis_tier.h"
 #include "engine/dtypes.h"
 #include "engine/kv_shape.h"
 #include "engine/ranker.h"
 #include "engine/workspace.h"
 #include "hstu/hstu.hpp"
 #include "kernels/operators.h"
+#include "model/cache_identity.h"
 #include "model/model.h"
 
 namespace hstu {
@@ -19,7 +23,32 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr int64_t kMostStepTokens = int64_t{1} << 24;
-constexpr int64_t kDefaultKvBytes = int64_t{1} << 30;
+
+bool HasTiers(const EngineOptions& options) {
+  return options.host_bytes > 0 || !options.disk.empty() || !options.redis.empty();
+}
+
+Status CheckTierOptions(const EngineOptions& options) {
+  if (options.host_bytes < 0) {
+    return MakeError(ErrorCode::kBadArgument, "host_bytes {} is negative", options.host_bytes);
+  }
+  if (options.disk.empty() != (options.disk_bytes == 0)) {
+    return MakeError(ErrorCode::kBadArgument,
+                     "disk \"{}\" with disk_bytes {}: give both, or none of them", options.disk,
+                     options.disk_bytes);
+  }
+  if (options.offload_chunk <= 0 || options.offload_chunk % options.page_size != 0) {
+    return MakeError(ErrorCode::kBadArgument,
+                     "offload_chunk {}: give a multiple of the page size, {}",
+                     options.offload_chunk, options.page_size);
+  }
+  if (HasTiers(options) && !options.kv_cache) {
+    return MakeError(
+        ErrorCode::kBadArgument,
+        "host_bytes, disk and redis lie below the KV cache's pool: they need kv_cache");
+  }
+  return {};
+}
 
 Status CheckOptions(const EngineOptions& options) {
   if (options.threads < 0 || options.threads > kMostThreads) {
@@ -39,26 +68,38 @@ Status CheckOptions(const EngineOptions& options) {
     return MakeError(ErrorCode::kBadArgument, "kv_pages {} and kv_bytes {} must not be negative",
                      options.kv_pages, options.kv_bytes);
   }
-  return CheckPageTokens(options.page_size);
+  HSTU_RETURN_IF_ERROR(CheckPageTokens(options.page_size));
+  return CheckTierOptions(options);
 }
 
 // Nothing without a KV cache, or where caching can't be exact.
 Result<std::optional<KvCache>> MakeCache(const ModelConfig& config, const EngineOptions& options,
                                          KvDType dtype) {
   if (!options.kv_cache || config.contextual_mask) return std::optional<KvCache>();
-  const KvModelShape shape = KvShapeOf(config, dtype);
-  int64_t pages = options.kv_pages;
-  if (pages == 0) {
-    const int64_t bytes = options.kv_bytes == 0 ? kDefaultKvBytes : options.kv_bytes;
-    pages = KvPagesWithin(shape, options.page_size, bytes);
-    // The default is never too small for one user.
-    if (options.kv_bytes == 0) {
-      pages = std::max(pages, KvPagesPerUser(shape, options.page_size)[0]);
-    }
-  }
-  HSTU_ASSIGN_OR_RETURN(KvLayout layout, MakeKvLayout(shape, options.page_size, pages));
+  HSTU_ASSIGN_OR_RETURN(KvLayout layout, KvLayoutOf(config, options, dtype));
   HSTU_ASSIGN_OR_RETURN(PagePool pool, PagePool::Make(std::move(layout)));
   return std::optional<KvCache>(KvCache(std::move(pool)));
+}
+
+// Null where none is asked for.
+Result<std::unique_ptr<TierStack>> MakeTiers(const Model& model, Isa isa,
+                                             const EngineDTypes& dtypes,
+                                             const EngineOptions& options) {
+  if (!HasTiers(options)) return std::unique_ptr<TierStack>();
+  const std::string identity = CacheIdentity(
+      model.files(), {std::string(IsaName(isa)), options.fused_ops, NameOf(dtypes.activations),
+                      NameOf(dtypes.kv), options.page_size, options.disable_context});
+  std::vector<std::unique_ptr<Tier>> tiers;
+  if (options.host_bytes > 0) tiers.push_back(std::make_unique<HostTier>(options.host_bytes));
+  if (!options.disk.empty()) {
+    HSTU_ASSIGN_OR_RETURN(auto disk, DiskTier::Open(options.disk, options.disk_bytes));
+    tiers.push_back(std::move(disk));
+  }
+  if (!options.redis.empty()) {
+    HSTU_ASSIGN_OR_RETURN(auto redis, RedisTier::Make(options.redis, identity));
+    tiers.push_back(std::move(redis));
+  }
+  return std::make_unique<TierStack>(std::move(tiers), identity);
 }
 
 }  // namespace
@@ -84,8 +125,17 @@ Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& opti
                         MakeCache(model.config(), options, dtypes.kv));
   HSTU_ASSIGN_OR_RETURN(Workspace workspace,
                         Workspace::Make(model.config(), limits, options.page_size));
+  std::unique_ptr<TierStack> tiers;
+  std::unique_ptr<CacheLog> log;
+  if (cache) {
+    HSTU_ASSIGN_OR_RETURN(tiers, MakeTiers(model, isa, dtypes, options));
+    if (!options.cache_log.empty()) {
+      HSTU_ASSIGN_OR_RETURN(log, CacheLog::Open(options.cache_log, options.page_size));
+    }
+  }
   return Engine(std::make_unique<Impl>(std::move(model), options, operators, std::move(workspace),
-                                       std::move(cache), threads));
+                                       std::move(cache), std::move(tiers), std::move(log),
+                                       threads));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -99,6 +149,11 @@ std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
 
 std::int64_t Engine::num_tasks() const { return impl_->num_tasks(); }
 EngineStats Engine::stats() const { return impl_->stats(); }
+void Engine::WaitForSaves() { impl_->WaitForSaves(); }
+void Engine::ForgetUsers() { impl_->ForgetUsers(); }
+std::string Engine::DescribeCache(const std::optional<std::string>& user_id) const {
+  return impl_->DescribeCache(user_id);
+}
 std::string Engine::ProfileTrace() const { return impl_->ProfileTrace(); }
 std::string Engine::ProfileTable() const { return impl_->ProfileTable(); }
 

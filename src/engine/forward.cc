@@ -71,7 +71,8 @@ Forward::Forward(const Model& model, const Operators& operators, bool last_layer
       dtype_(workspace->limits().dtype),
       int8_(workspace->limits().kv_dtype == KvDType::kInt8) {}
 
-void Forward::Run() {
+void Forward::Run(LayerObserver* observer) {
+  observer_ = observer;
   candidate_rows_ = 0;
   for (const Piece& piece : workspace_.pieces) candidate_rows_ += piece.candidate_count;
   first_layer_ = 0;
@@ -212,11 +213,14 @@ void Forward::Embed() {
 
 void Forward::RunStage() {
   const int64_t end = first_layer_ + config_.stages[stage_].num_layers;
+  observer_->BeginLayer(first_layer_);
   RunBetween({kNoLayer, first_layer_});
   for (int64_t layer = first_layer_; layer < end; ++layer) {
     if (int8_) CloseOwnPages(layer);
     Attend(layer);
     if (int8_) KeepOwnPages(layer);
+    observer_->EndLayer(layer);
+    if (layer + 1 < end) observer_->BeginLayer(layer + 1);
     RunBetween({layer, layer + 1 < end ? layer + 1 : kNoLayer});
   }
 }
@@ -428,6 +432,7 @@ void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
       operators_.reshape_and_cache({Part(kK, own), Part(kV, own), position, workspace_.layout(),
                                     stage.memory.Layer(layer - first_layer_)});
     }
+    observer_->WroteRows(layer, piece, position, own.count);
   });
 }
 

@@ -12,6 +12,20 @@
 
 namespace hstu {
 
+// What a step tells as it goes through the layers. Called on the step's own thread but for
+// WroteRows.
+class LayerObserver {
+ public:
+  virtual ~LayerObserver() = default;
+  // Pages of this layer are about to be written and read.
+  virtual void BeginLayer(int64_t layer) = 0;
+  // K and V of the stage's positions [position, position + count) of a piece are in their pages.
+  // Called by many threads at once.
+  virtual void WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) = 0;
+  // Attention of this layer is done.
+  virtual void EndLayer(int64_t layer) = 0;
+};
+
 class Forward {
  public:
   // `last_layer_all_rows`: compute rows of the last layer that no answer needs. `trace` may be
@@ -22,7 +36,7 @@ class Forward {
   // Computes workspace->pieces, whose rows are numbered, stage by stage. Leaves workspace->logits,
   // row i of the step's candidates at [i, tasks], and the outputs that wait for their window where
   // the pieces say. Allocates nothing.
-  void Run();
+  void Run(LayerObserver* observer);
 
  private:
   struct Rows {
@@ -100,8 +114,9 @@ class Forward {
   ThreadPool& pool_;
   Workspace& workspace_;
   Trace* const trace_;
-  const DType dtype_;  // of activations
-  const bool int8_;    // K and V are kept in int8
+  const DType dtype_;                  // of activations
+  const bool int8_;                    // K and V are kept in int8
+  LayerObserver* observer_ = nullptr;  // of the running step
   int64_t candidate_rows_ = 0;
   // Of the running stage.
   size_t stage_ = 0;

@@ -6,6 +6,7 @@
 
 #include "base/allocation_count.h"
 #include "base/error.h"
+#include "engine/cache_report.h"
 #include "model/user_tokens.h"
 
 namespace hstu {
@@ -28,10 +29,15 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+int64_t CachedTokens(const HistoryPlan& plan) {
+  return std::max<int64_t>(0, plan.tokens().resume - plan.tokens().first);
+}
+
 }  // namespace
 
 Ranker::Ranker(Model model, const EngineOptions& options, const Operators& operators,
-               Workspace workspace, std::optional<KvCache> cache, int threads)
+               Workspace workspace, std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
+               std::unique_ptr<CacheLog> log, int threads)
     : model_(std::move(model)),
       options_(options),
       operators_(operators),
@@ -40,8 +46,15 @@ Ranker::Ranker(Model model, const EngineOptions& options, const Operators& opera
       batcher_(model_.config(), options_.chunk_tokens, &workspace_),
       trace_(options_.profile ? std::make_unique<Trace>(threads, kTraceEvents) : nullptr),
       forward_(model_, operators_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get()),
-      cache_(std::move(cache)) {
-  if (cache_) cached_history_.emplace(model_.config(), options_.truncate, &*cache_);
+      cache_(std::move(cache)),
+      log_(std::move(log)) {
+  if (!cache_) return;
+  cached_history_.emplace(model_.config(), options_.truncate, &*cache_);
+  step_users_.reserve(workspace_.pieces.capacity());
+  if (tiers == nullptr) return;
+  tier_tokens_.resize(tiers->size());
+  tiers_ = std::make_unique<UserTiers>(
+      std::move(tiers), options_.offload_chunk / options_.page_size, &*cache_, log_.get());
 }
 
 std::vector<Answer> Ranker::Rank(std::span<const Request> requests) {
@@ -57,7 +70,7 @@ std::vector<Answer> Ranker::Rank(std::span<const Request> requests) {
     }
   }
   size_t next = 0;
-  while (next < sequences.size()) next = RunStep(&sequences, next, &answers);
+  while (next < sequences.size()) next = RunStep(&sequences, next, 0, &answers);
   return answers;
 }
 
@@ -70,17 +83,57 @@ Result<Sequence> Ranker::Resolve(const Request& request, int64_t index) const {
 }
 
 // Decides what to compute of a sequence.
-Result<Ranker::Planned> Ranker::Plan(Sequence* sequence) {
+Result<Ranker::Planned> Ranker::Plan(Sequence* sequence, size_t tier) {
+  Planned planned;
   if (!sequence->user_id) {
-    HSTU_ASSIGN_OR_RETURN(const HistoryPlan plan, PlanUncached(*sequence));
-    return Planned{plan, nullptr, false};
+    HSTU_ASSIGN_OR_RETURN(planned.history, PlanUncached(*sequence));
+    return planned;
   }
   const Stopwatch managing(stats_.kv_manage_seconds);
   // Another request of the user runs: it goes first.
   const UserState* known = cache_->Find(*sequence->user_id);
-  if (known != nullptr && known->pins > 0) return Planned{{}, nullptr, true};
+  planned.wait = known != nullptr && known->pins > 0;
+  if (planned.wait) return planned;
+  if (known == nullptr && tiers_ != nullptr) return PlanFromTiers(sequence, tier);
+  HSTU_ASSIGN_OR_RETURN(planned, PlanCached(sequence));
+  if (known != nullptr && !planned.wait) {
+    ++stats_.kv_hits;
+    stats_.kv_tokens += CachedTokens(planned.history);
+  }
+  return planned;
+}
+
+Result<Ranker::Planned> Ranker::PlanCached(Sequence* sequence) {
   HSTU_ASSIGN_OR_RETURN(const CachedPlan plan, cached_history_->Plan(sequence));
-  return Planned{plan.history, plan.user, plan.user == nullptr};
+  Planned planned;
+  planned.history = plan.history;
+  planned.user = plan.user;
+  planned.wait = plan.user == nullptr;
+  return planned;
+}
+
+// As if the user were in the pool, but for the pages, which are filled while the step computes.
+Result<Ranker::Planned> Ranker::PlanFromTiers(Sequence* sequence, size_t tier) {
+  const std::string& user_id = *sequence->user_id;
+  const auto found = tiers_->transfers().Find(user_id, tier);
+  if (!found) return PlanCached(sequence);
+  UserState* adopted = cache_->Adopt(found->header);
+  if (adopted == nullptr) {
+    Planned planned;
+    planned.wait = true;
+    return planned;
+  }
+  KvCache::Unpin(adopted);
+  std::optional<Sequence> original = *sequence;
+  Result<Planned> planned = PlanCached(sequence);
+  if (!planned.ok() || planned->wait) {
+    cache_->Erase(user_id);
+    return planned;
+  }
+  planned->arrival = tiers_->Bring(*found, *planned->user, planned->history);
+  if (planned->arrival != nullptr) planned->original = std::move(original);
+  tier_tokens_[found->tier] += CachedTokens(planned->history);
+  return planned;
 }
 
 Result<HistoryPlan> Ranker::PlanUncached(const Sequence& sequence) const {
@@ -119,22 +172,24 @@ void Ranker::SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answe
   answer->num_tasks = config.num_tasks();
   answer->logits.resize(sequence.num_candidates() * config.num_tasks());
   answer->history_items = (plan.tokens().end - context) / config.tokens_per_item();
-  answer->cached_tokens = std::max<int64_t>(0, plan.tokens().resume - plan.tokens().first);
+  answer->cached_tokens = CachedTokens(plan);
   answer->evicted_tokens = plan.tokens().first;
 }
 
 // Runs one step of as many sequences from `next` on as fit; returns the first that is left.
-size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next,
+size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next, size_t tier,
                        std::vector<Answer>* answers) {
   std::unique_lock lock(step_mutex_);
   batcher_.Clear();
+  step_users_.clear();
+  if (log_ != nullptr) log_->BeginStep();
   std::vector<Member> members;
   for (; next < sequences->size(); ++next) {
     Sequence& sequence = (*sequences)[next];
     Answer* answer = &(*answers)[sequence.request];
     // Room for the whole of it, before a plan binds pages.
     if (!members.empty() && !RoomFor(sequence)) break;
-    const Result<Planned> planned = Plan(&sequence);
+    Result<Planned> planned = Plan(&sequence, tier);
     if (!planned.ok()) {
       answer->error = planned.error();
       continue;
@@ -146,20 +201,51 @@ size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next,
     SizeAnswer(sequence, planned->history, answer);
     if (batcher_.NeedsChunks(sequence, planned->history)) {
       RunInChunks(sequence, planned.value(), &lock, answer);
+      const bool done = EndMember(planned.value());
+      lock.unlock();
+      if (!done) RunAgain(planned.value(), answers);
       return next + 1;
     }
     std::vector<StageMemory> memory;
     if (planned->user != nullptr) memory = MemoryOf(planned->user);
     batcher_.AddWhole(sequence, planned->history, memory);
-    members.push_back({&sequence, planned->user});
+    step_users_.push_back({planned->user, planned->arrival.get()});
+    members.push_back({&sequence, std::move(planned).value()});
   }
   if (members.empty()) return next;
   RunForward();
+  std::vector<const Planned*> failed;
   for (size_t i = 0; i < members.size(); ++i) {
     CopyLogits(workspace_.pieces[i], &(*answers)[members[i].sequence->request]);
-    if (members[i].user != nullptr) KvCache::Unpin(members[i].user);
+    if (!EndMember(members[i].planned)) failed.push_back(&members[i].planned);
   }
+  lock.unlock();
+  for (const Planned* planned : failed) RunAgain(*planned, answers);
   return next;
+}
+
+// Gives the user free. False: what came from a tier is of no use, nor is the answer.
+bool Ranker::EndMember(const Planned& planned) {
+  if (planned.user == nullptr) return true;
+  KvCache::Unpin(planned.user);
+  if (planned.arrival != nullptr) {
+    planned.arrival->WaitAll();
+    stats_.kv_waited_seconds += planned.arrival->waited_seconds();
+    if (planned.arrival->failed()) {
+      cache_->Erase(*planned.original->user_id);
+      return false;
+    }
+  }
+  if (tiers_ != nullptr) tiers_->EndStep(planned.user);
+  return true;
+}
+
+// From the next tier that knows the user, or from scratch.
+void Ranker::RunAgain(const Planned& planned, std::vector<Answer>* answers) {
+  std::vector<Sequence> sequence{*planned.original};
+  (*answers)[sequence[0].request] = Answer();
+  while (RunStep(&sequence, 0, planned.arrival->tier() + 1, answers) == 0) {
+  }
 }
 
 // Whether the step takes the sequence even if nothing of it is cached.
@@ -169,14 +255,15 @@ bool Ranker::RoomFor(const Sequence& sequence) const {
          batcher_.Fits(sequence, whole, sequence.user_id.has_value());
 }
 
-// Pins are held beyond a step only by a sequence in chunks, which holds the other lock.
+// Pins are held beyond a step only by a sequence in chunks, which holds the other lock, and by
+// saves.
 void Ranker::WaitForOthers(std::unique_lock<std::mutex>* lock) {
   lock->unlock();
   const std::lock_guard chunks(chunk_mutex_);
+  if (tiers_ != nullptr) tiers_->transfers().Drain();
 }
 
-// Others' steps may run between two chunks; another sequence in chunks waits. `lock` is the step's;
-// it is free at the end.
+// Others' steps may run between two chunks; another sequence in chunks waits. `lock` is the step's.
 void Ranker::RunInChunks(const Sequence& sequence, const Planned& planned,
                          std::unique_lock<std::mutex>* lock, Answer* answer) {
   lock->unlock();
@@ -189,24 +276,64 @@ void Ranker::RunInChunks(const Sequence& sequence, const Planned& planned,
   ChunkProgress progress(planned.history);
   do {
     lock->lock();
+    step_users_.assign(1, {planned.user, planned.arrival.get()});
+    if (log_ != nullptr) log_->BeginStep();
     batcher_.SetChunk(sequence, planned.history, memory, &progress);
     RunForward();
     CopyLogits(workspace_.pieces[0], answer);
     lock->unlock();
   } while (!progress.Done(sequence, planned.history));
   lock->lock();
-  if (planned.user != nullptr) KvCache::Unpin(planned.user);
-  lock->unlock();
 }
 
 void Ranker::RunForward() {
   batcher_.NumberRows();
+  for (size_t i = 0; tiers_ != nullptr && i < step_users_.size(); ++i) {
+    const auto& [user, arrival] = step_users_[i];
+    if (user == nullptr || arrival != nullptr) continue;  // what arrives may prove damaged
+    tiers_->transfers().BeginSave(*user, workspace_.pieces[i].stages[0].mask.history_end);
+  }
   const int64_t before = allocation_count.load(std::memory_order_relaxed);
-  forward_.Run();
+  forward_.Run(this);
   stats_.step_allocations += allocation_count.load(std::memory_order_relaxed) - before;
+  if (tiers_ != nullptr) tiers_->transfers().EndStep();
   ++stats_.steps;
   for (const Piece& piece : workspace_.pieces) {
     stats_.tokens += piece.stages[0].history_count + piece.candidate_count;
+  }
+}
+
+void Ranker::BeginLayer(int64_t layer) {
+  for (const StepUser& member : step_users_) {
+    if (member.arrival != nullptr) member.arrival->Wait(layer);
+  }
+  if (log_ != nullptr) LogReads(layer);
+}
+
+void Ranker::EndLayer(int64_t layer) {
+  if (tiers_ != nullptr) tiers_->transfers().LayerDone(layer);
+}
+
+void Ranker::WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) {
+  if (log_ == nullptr) return;
+  const UserState* user = step_users_[&piece - workspace_.pieces.data()].user;
+  if (user == nullptr) return;
+  const UserStage& stage = user->stages[cache_->pool().layout().StageOf(layer)];
+  log_->Add({CacheOperation::kWrite, layer, user->user_id, position, count, stage.table,
+             stage.first / options_.page_size});
+}
+
+// What attention may read that this step doesn't compute.
+void Ranker::LogReads(int64_t layer) {
+  for (size_t i = 0; i < step_users_.size(); ++i) {
+    const UserState* user = step_users_[i].user;
+    if (user == nullptr) continue;
+    const size_t index = cache_->pool().layout().StageOf(layer);
+    const UserStage& stage = user->stages[index];
+    const int64_t end = workspace_.pieces[i].stages[index].history_first;
+    log_->Add({CacheOperation::kRead, layer, user->user_id, stage.first,
+               std::max<int64_t>(0, end - stage.first), stage.table,
+               stage.first / options_.page_size});
   }
 }
 
@@ -227,7 +354,30 @@ EngineStats Ranker::stats() const {
     stats.kv_users_evicted = cache_->counters().users_evicted;
     stats.kv_tokens_evicted = cache_->counters().tokens_evicted;
   }
+  if (tiers_ != nullptr) AddTierStats(tiers_->transfers(), tier_tokens_, &stats);
   return stats;
+}
+
+void Ranker::WaitForSaves() {
+  const std::lock_guard lock(step_mutex_);
+  if (tiers_ != nullptr) tiers_->transfers().Drain();
+}
+
+void Ranker::ForgetUsers() {
+  const std::lock_guard chunks(chunk_mutex_);  // so that nobody is pinned
+  const std::lock_guard lock(step_mutex_);
+  if (tiers_ != nullptr) {
+    tiers_->ForgetAll();
+  } else if (cache_) {
+    std::vector<std::string> users;
+    cache_->ForEach([&](const UserState& user) { users.push_back(user.user_id); });
+    for (const std::string& user : users) cache_->Erase(user);
+  }
+}
+
+std::string Ranker::DescribeCache(const std::optional<std::string>& user_id) const {
+  const std::lock_guard lock(step_mutex_);
+  return cache_ ? hstu::DescribeCache(*cache_, tiers_.get(), user_id) : "{\"users\": []}";
 }
 
 std::string Ranker::ProfileTrace() const {

@@ -17,6 +17,7 @@
 #include "engine/cached_history.h"
 #include "engine/forward.h"
 #include "engine/sequence.h"
+#include "engine/user_tiers.h"
 #include "engine/workspace.h"
 #include "hstu/hstu.hpp"
 #include "kernels/operators.h"
@@ -24,15 +25,19 @@
 
 namespace hstu {
 
-class Ranker {
+class Ranker : private LayerObserver {
  public:
   Ranker(Model model, const EngineOptions& options, const Operators& operators, Workspace workspace,
-         std::optional<KvCache> cache, int threads);
+         std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
+         std::unique_ptr<CacheLog> log, int threads);
 
   // See Engine, whose functions these are.
   std::vector<Answer> Rank(std::span<const Request> requests);
   std::int64_t num_tasks() const { return model_.config().num_tasks(); }
   EngineStats stats() const;
+  void WaitForSaves();
+  void ForgetUsers();
+  std::string DescribeCache(const std::optional<std::string>& user_id) const;
   std::string ProfileTrace() const;
   std::string ProfileTable() const;
 
@@ -40,26 +45,43 @@ class Ranker {
   // Where a sequence stands before it is computed.
   struct Planned {
     HistoryPlan history;
-    UserState* user = nullptr;  // pinned, in the cache; null: nobody's
-    bool wait = false;          // others have to end first
+    UserState* user = nullptr;         // pinned, in the cache; null: nobody's
+    bool wait = false;                 // others have to end first
+    std::shared_ptr<Arrival> arrival;  // of the user; null: all is there
+    std::optional<Sequence> original;  // as it was before it was planned, where there is an arrival
   };
   // A sequence of the running step.
   struct Member {
-    const Sequence* sequence;
-    UserState* user;
+    Sequence* sequence;
+    Planned planned;
+  };
+  // Of each piece of the running step.
+  struct StepUser {
+    UserState* user = nullptr;
+    Arrival* arrival = nullptr;
   };
 
   Result<Sequence> Resolve(const Request& request, int64_t index) const;
-  Result<Planned> Plan(Sequence* sequence);
+  // Looks for users who are not in the pool in the tiers from `tier` on.
+  Result<Planned> Plan(Sequence* sequence, size_t tier);
+  Result<Planned> PlanFromTiers(Sequence* sequence, size_t tier);
+  Result<Planned> PlanCached(Sequence* sequence);
   Result<HistoryPlan> PlanUncached(const Sequence& sequence) const;
   std::vector<StageMemory> MemoryOf(UserState* user) const;
   void SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answer* answer) const;
-  size_t RunStep(std::vector<Sequence>* sequences, size_t next, std::vector<Answer>* answers);
+  size_t RunStep(std::vector<Sequence>* sequences, size_t next, size_t tier,
+                 std::vector<Answer>* answers);
+  bool EndMember(const Planned& planned);
+  void RunAgain(const Planned& planned, std::vector<Answer>* answers);
   bool RoomFor(const Sequence& sequence) const;
   void WaitForOthers(std::unique_lock<std::mutex>* lock);
   void RunInChunks(const Sequence& sequence, const Planned& planned,
                    std::unique_lock<std::mutex>* lock, Answer* answer);
   void RunForward();
+  void BeginLayer(int64_t layer) override;
+  void WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) override;
+  void EndLayer(int64_t layer) override;
+  void LogReads(int64_t layer);
   void CopyLogits(const Piece& piece, Answer* answer) const;
 
   const Model model_;
@@ -72,6 +94,10 @@ class Ranker {
   Forward forward_;
   std::optional<KvCache> cache_;
   std::optional<CachedHistory> cached_history_;
+  const std::unique_ptr<CacheLog> log_;  // null: none
+  std::unique_ptr<UserTiers> tiers_;     // null: none
+  std::vector<StepUser> step_users_;
+  std::vector<int64_t> tier_tokens_;  // of each tier, not computed thanks to it
   std::mutex chunk_mutex_;         // held for a whole sequence; never waited for under step_mutex_
   mutable std::mutex step_mutex_;  // workspace, pool, cache and stats_
   EngineStats stats_;
