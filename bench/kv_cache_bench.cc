@@ -13,10 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "bench/ratio.h"
+#include "bench/read_bandwidth.h"
+#include "bench/stack_model.h"
 #include "cache/kv_cache.h"
 #include "hstu/hstu.hpp"
-#include "model/config.h"
-#include "model/init_model.h"
 
 namespace hstu {
 namespace {
@@ -37,24 +41,6 @@ double Seconds(const std::function<void()>& body) {
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-// 4 layers, 4 heads of 128, hidden 512.
-Result<std::string> MakeModel(const std::string& folder) {
-  const std::string json = fmt::format(
-      R"({{"architecture": "hstu_ranking", "hidden_size": 512, "num_layers": 4,
-          "num_attention_heads": 4, "kv_channels": 128, "layernorm_epsilon": 1e-5,
-          "attention": "silu", "scaling_seqlen": 4096, "max_history_tokens": 4096,
-          "max_num_candidates": 512, "num_position_buckets": 8192, "item_feature": "video_id",
-          "action_feature": null, "contextual_features": [],
-          "embedding_tables": [{{"name": "video_id", "num_embeddings": {}, "features": ["video_id"]}}],
-          "prediction_head_arch": [512, 8], "prediction_head_bias": true}})",
-      kVideos);
-  Result<ModelConfig> config = ParseConfig(json, "kv_cache_bench");
-  if (!config.ok()) return config.error();
-  const Status status = WriteRandomModel(config.value(), InitOptions{}, folder);
-  if (!status.ok()) return status.error();
-  return folder;
 }
 
 Request MakeRequest(const std::string& user_id, int64_t history, int64_t candidates) {
@@ -132,12 +118,12 @@ void CachedAgainstFresh(const std::string& model, int repeats) {
              Median(times) * 1e6, 100 * Median(times) / step_seconds);
 }
 
-void BackFrom(const std::string& model, const std::string& folder, const char* tier, int repeats) {
+void BackFrom(const std::string& model, const std::string& states, const char* tier, int repeats) {
   EngineOptions options;
   options.kv_cache = true;
-  options.kv_pages = kHistory / 32 + 1;  // one user
+  options.kv_pages = 2 * kHistory / 32 + 1;  // two of these users
   if (std::string(tier) == "disk") {
-    options.disk = folder + "/states";
+    options.disk = states;
     options.disk_bytes = int64_t{4} << 30;
   } else {
     options.host_bytes = int64_t{1} << 30;
@@ -153,14 +139,14 @@ void BackFrom(const std::string& model, const std::string& folder, const char* t
     Request known = user;
     known.items.resize(kHistory - kNew);
     Request asked = MakeRequest(name, kHistory, kCandidates);
-    const Request other = MakeRequest("other", kHistory, 0);
+    const Request others[] = {MakeRequest("a", kHistory, 0), MakeRequest("b", kHistory, 0)};
     Rank(&engine, user);
-    Rank(&engine, other);
+    for (const Request& other : others) Rank(&engine, other);
     engine.WaitForSaves();
     back.push_back(Seconds([&] { Rank(&engine, user); }));
     computed.push_back(Seconds([&] { Rank(&fresh, user); }));
     Rank(&engine, known);
-    Rank(&engine, other);
+    for (const Request& other : others) Rank(&engine, other);
     engine.WaitForSaves();
     const EngineStats before = engine.stats();
     Rank(&engine, asked);
@@ -176,6 +162,56 @@ void BackFrom(const std::string& model, const std::string& folder, const char* t
     fmt::print("{} new tokens and {} candidates: {:.0f} % of bringing back is hidden\n", kNew,
                kCandidates, 100 * Median(hidden));
   }
+}
+
+// One new event and one candidate on 4096 cached tokens, of another user each time: K, V and
+// weights come from memory. Returns the seconds, if reads were as fast as the run's fastest.
+double OneEvent(const std::string& model, const std::string& kv_dtype, int repeats) {
+  constexpr int64_t kKeysAndValues = 4 * 2 * 512;  // of a token
+  const int64_t element = kv_dtype == "f32" ? 4 : 2;
+  const int64_t user_bytes = kHistory * kKeysAndValues * element;
+  const int64_t users = CeilDiv(2 * LastCacheBytes(), user_bytes) + 1;
+  EngineOptions options;
+  options.kv_cache = true;
+  options.kv_dtype = kv_dtype;
+  options.kv_pages = (users + 1) * (kHistory / 32 + 8);
+  Engine engine = Load(model, options);
+  std::vector<Request> requests;
+  for (int64_t i = 0; i < users; ++i) {
+    requests.push_back(MakeRequest("u" + std::to_string(i), kHistory, 0));
+    Rank(&engine, requests.back());
+    requests.back().items = {i};
+    requests.back().candidates = {i + 1};
+    requests.back().history_start = kHistory;
+  }
+  ThreadPool pool(AvailableProcessors());
+  const Isa isa = ParseIsa("").value();
+  ReadBuffer buffer(std::max<int64_t>(2 * LastCacheBytes(), 64 << 20), 8 << 20);
+  const auto bytes = static_cast<double>(user_bytes + engine.stats().weight_bytes);
+  size_t next = 0;
+  const auto body = [&] {
+    Request& request = requests[next++ % requests.size()];
+    Rank(&engine, request);
+    ++*request.history_start;
+  };
+  const RatioResult result = MeasureRatio(
+      &pool, [&] { return buffer.Burst(&pool, isa); }, bytes, repeats, body);
+  fmt::print(
+      "one event, one candidate, K and V {}: {:.2f} ms, {:.1f} MB, {:.2f} of read bandwidth "
+      "({:.1f} GB/s; {} samples)\n",
+      kv_dtype, result.median_seconds * 1e3, bytes / 1e6, result.median_of_peak, result.peak / 1e9,
+      result.samples);
+  return bytes / (result.peak * result.median_of_peak);
+}
+
+Status OneEventOfEachType(int repeats) {
+  HSTU_ASSIGN_OR_RETURN(const std::string f32, MakeStackModel("hstu_kv_cache_bench_f32"));
+  HSTU_ASSIGN_OR_RETURN(const std::string bf16,
+                        MakeStackModel("hstu_kv_cache_bench_bf16", "null", DType::kBF16));
+  const double plain = OneEvent(f32, "f32", repeats);
+  fmt::print("  {:.2f}x with K and V in bf16\n", plain / OneEvent(f32, "bf16", repeats));
+  fmt::print("  {:.2f}x with weights in bf16 too\n", plain / OneEvent(bf16, "bf16", repeats));
+  return {};
 }
 
 void MillionUsers() {
@@ -203,22 +239,22 @@ void MillionUsers() {
              bytes);
 }
 
-int Run(int repeats) {
-  const std::string folder =
-      (fs::temp_directory_path() / ("hstu_kv_cache_bench." + std::to_string(getpid()))).string();
-  const Result<std::string> model = MakeModel(folder);
-  if (!model.ok()) {
-    fmt::print(stderr, "{}\n", model.error().message);
-    return 2;
-  }
-  CachedAgainstFresh(model.value(), repeats);
-  for (const char* tier : {"host", "disk"}) BackFrom(model.value(), folder, tier, repeats);
+Status Run(int repeats) {
+  HSTU_ASSIGN_OR_RETURN(const std::string model, MakeStackModel("hstu_kv_cache_bench"));
+  const std::string states = model + "/states." + std::to_string(getpid());
+  CachedAgainstFresh(model, repeats);
+  for (const char* tier : {"host", "disk"}) BackFrom(model, states, tier, repeats);
+  HSTU_RETURN_IF_ERROR(OneEventOfEachType(10 * repeats));
   MillionUsers();
-  fs::remove_all(folder);
-  return 0;
+  fs::remove_all(states);
+  return {};
 }
 
 }  // namespace
 }  // namespace hstu
 
-int main(int argc, char** argv) { return hstu::Run(argc > 1 ? std::atoi(argv[1]) : 7); }
+int main(int argc, char** argv) {
+  const hstu::Status status = hstu::Run(argc > 1 ? std::atoi(argv[1]) : 7);
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.error().message);
+  return status.ok() ? 0 : 2;
+}

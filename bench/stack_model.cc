@@ -17,7 +17,8 @@ constexpr double kWidth = 512;
 
 }  // namespace
 
-Result<std::string> MakeStackModel(const std::string& name, const std::string& stages) {
+Result<std::string> MakeStackModel(const std::string& name, const std::string& stages,
+                                   DType dtype) {
   const std::string json = fmt::format(
       R"({{"architecture": "hstu_ranking", "hidden_size": 512, "num_layers": 4,
           "num_attention_heads": 4, "kv_channels": 128, "layernorm_epsilon": 1e-5,
@@ -30,7 +31,7 @@ Result<std::string> MakeStackModel(const std::string& name, const std::string& s
   Result<ModelConfig> config = ParseConfig(json, name);
   if (!config.ok()) return config.error();
   const std::string folder = (std::filesystem::temp_directory_path() / name).string();
-  const Status status = WriteRandomModel(config.value(), InitOptions{}, folder);
+  const Status status = WriteRandomModel(config.value(), InitOptions{.dtype = dtype}, folder);
   if (!status.ok()) return status.error();
   return folder;
 }

@@ -15,12 +15,12 @@
 #include "cache/cache_log.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
+#include "cli/history_lengths.h"
 #include "cli/json_output.h"
 #include "cli/request_file.h"
 #include "cli/standard_output.h"
 #include "engine/dtypes.h"
 #include "engine/kv_shape.h"
-#include "model/user_tokens.h"
 #include "model/weights.h"
 
 namespace hstu {
@@ -33,6 +33,7 @@ constexpr int kExitFaults = 1;
 struct CacheOptions {
   std::string model;
   std::string requests;
+  std::string data;
   std::string user;
   std::string log;
   std::string json;
@@ -49,32 +50,28 @@ Result<int> Print(const ordered_json& json, const std::string& text, const std::
   return status;
 }
 
-// What rounding up to whole pages costs over the users of some requests.
-Result<ordered_json> Rounding(const ModelFiles& model, const KvLayout& layout,
-                              const CacheOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(options.requests));
+// What rounding up to whole pages costs users of these lengths.
+ordered_json Rounding(const KvLayout& layout, const std::vector<std::int64_t>& lengths) {
   std::int64_t tokens = 0;
   std::int64_t used = 0;
   std::int64_t taken = 0;
   const std::int64_t page_bytes = LayerPageBytes(layout.page);
-  for (const Request& request : requests) {
-    const Result<UserTokens> user = ResolveTokens(model, request, options.engine.disable_context);
-    if (!user.ok()) continue;  // it would be answered by an error
-    tokens += user->history_tokens();
-    const StagePositions counts = CompleteTokens(layout.shape.stages, user->history_tokens());
+  for (const std::int64_t length : lengths) {
+    tokens += length;
+    const StagePositions counts = CompleteTokens(layout.shape.stages, length);
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const std::int64_t layers = layout.stages[i].num_layers;
       taken += layers * CeilDiv(counts[i], layout.page.page_tokens) * page_bytes;
       used += layers * counts[i] * page_bytes / layout.page.page_tokens;
     }
   }
-  return ordered_json{
-      {"requests", requests.size()},
-      {"tokens", tokens},
-      {"bytes", used},
-      {"bytes_of_pages", taken},
-      {"rounding",
-       taken == 0 ? 0.0 : static_cast<double>(taken - used) / static_cast<double>(taken)}};
+  const double rounding =
+      taken == 0 ? 0.0 : static_cast<double>(taken - used) / static_cast<double>(taken);
+  return {{"users", lengths.size()},
+          {"tokens", tokens},
+          {"bytes", used},
+          {"bytes_of_pages", taken},
+          {"rounding", rounding}};
 }
 
 ordered_json LayoutJson(const KvLayout& layout) {
@@ -131,9 +128,9 @@ std::string LayoutText(const ordered_json& json) {
   if (json.contains("sample")) {
     const auto& sample = json["sample"];
     fmt::format_to(std::back_inserter(text),
-                   "{} requests of {} tokens: {} bytes of K and V in pages of {} bytes; rounding "
-                   "up to pages is {:.1f} % of these\n",
-                   sample["requests"].get<std::int64_t>(), sample["tokens"].get<std::int64_t>(),
+                   "{} users with {} tokens: {} bytes of K and V in pages of {} bytes; rounding up "
+                   "to pages is {:.1f} % of these\n",
+                   sample["users"].get<std::int64_t>(), sample["tokens"].get<std::int64_t>(),
                    sample["bytes"].get<std::int64_t>(),
                    sample["bytes_of_pages"].get<std::int64_t>(),
                    100.0 * sample["rounding"].get<double>());
@@ -147,8 +144,10 @@ Result<int> RunLayout(const CacheOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const KvLayout layout,
                         KvLayoutOf(model.config(), options.engine, dtypes.kv));
   ordered_json json = LayoutJson(layout);
-  if (!options.requests.empty()) {
-    HSTU_ASSIGN_OR_RETURN(json["sample"], Rounding(model, layout, options));
+  if (!options.requests.empty() || !options.data.empty()) {
+    HSTU_ASSIGN_OR_RETURN(const std::vector<std::int64_t> lengths,
+                          HistoryLengths(model, options.engine, options.requests, options.data));
+    json["sample"] = Rounding(layout, lengths);
   }
   return Print(json, LayoutText(json), options.json, kExitOk);
 }
@@ -233,6 +232,8 @@ Runner AddCache(CLI::App& app) {
   }
   layout->add_option("--requests", options->requests,
                      "JSON Lines: what rounding up to pages costs their users");
+  layout->add_option("--data", options->data,
+                     "folder with processed_seqs_inference.csv: what it costs these users");
   dump->add_option("--requests", options->requests, "JSON Lines that are ranked first");
   dump->add_option("--user", options->user, "this one alone");
   check->add_option("log", options->log, "file that --cache-log wrote")->required();

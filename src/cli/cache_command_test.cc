@@ -34,6 +34,24 @@ TEST(CacheLayoutCommand, GivesOffsetsThatTileTheAllocations) {
   EXPECT_LT(layout["sample"]["rounding"].get<double>(), 1.0);
 }
 
+TEST(CacheLayoutCommand, SaysWhatRoundingCostsTheUsersOfProcessedData) {
+  const TestFolder folder;
+  folder.Write("processed_seqs_inference.csv",
+               "user_id,date,video_id,action_weights,interval_indptr\n"
+               "7,20220408,\"[1, 2, 3]\",\"[1, 1, 1]\",\"[0, 3]\"\n"
+               "7,20220409,\"[4, 5]\",\"[1, 1]\",\"[0, 2]\"\n"
+               "8,20220408,[6],[1],\"[0, 1]\"\n");
+  const std::string model = Golden("kuairand/model");
+  const json config = json::parse(ReadWholeFile(model + "/config.json"));
+  const auto context = static_cast<std::int64_t>(config["contextual_features"].size());
+  const Outcome outcome =
+      RunHstu({"cache", "layout", "--model", model, "--data", folder / "", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json sample = json::parse(outcome.out)["sample"];
+  EXPECT_EQ(sample["users"], 2);
+  EXPECT_EQ(sample["tokens"], 2 * context + 2 * (5 + 1));
+}
+
 TEST(CacheLayoutCommand, SaysWhatStagesSaveAndWhatIsTooSmall) {
   const std::string model = Golden("hierarchical/model");
   const Outcome outcome = RunHstu({"cache", "layout", "--model", model});

@@ -55,6 +55,15 @@ Result<Engine> LoadWithoutCache(const SimulateArguments& arguments) {
   return Engine::Load(arguments.model, options);
 }
 
+// Of what was not computed, the report knows only that it was cached; the engine knows where.
+void SplitByTier(const EngineStats& stats, SimulateReport* report) {
+  for (const TierStats& tier : stats.tiers) {
+    report->tiers.push_back({tier.name, tier.hits, tier.tokens});
+    report->tiers[0].hits -= tier.hits;
+    report->tiers[0].tokens -= tier.tokens;
+  }
+}
+
 bool PromisesSameBits(const EngineOptions& options) {
   return options.dtype == "f32" && (options.kv_dtype.empty() || options.kv_dtype == "f32");
 }
@@ -78,7 +87,11 @@ Result<int> RunSimulate(SimulateArguments& arguments) {
   HSTU_ASSIGN_OR_RETURN(SimulateReport report,
                         Simulate(Complete(arguments, config), ScorerOf(&engine), cached,
                                  uncached ? ScorerOf(&*uncached) : Scorer()));
-  if (cached) report.cache_seconds = engine.stats().kv_manage_seconds;
+  if (cached) {
+    const EngineStats stats = engine.stats();
+    report.cache_seconds = stats.kv_manage_seconds;
+    SplitByTier(stats, &report);
+  }
   if (arguments.json != "-") HSTU_RETURN_IF_ERROR(WriteStandardOutput(SimulateTable(report)));
   HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   if (!arguments.json.empty()) {
