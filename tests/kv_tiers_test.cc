@@ -83,6 +83,7 @@ std::vector<Request> Users(const GoldenCase& golden, int count, size_t items = 3
 // All of them, one after the other.
 std::vector<Answer> RankEach(Engine* engine, const std::vector<Request>& requests) {
   std::vector<Answer> answers;
+  answers.reserve(requests.size());
   for (const Request& request : requests) answers.push_back(engine->Rank({&request, 1})[0]);
   return answers;
 }

@@ -12,7 +12,6 @@
 
 namespace rocksdb {
 class DB;
-class Status;
 class WriteBatch;
 }  // namespace rocksdb
 
