@@ -39,7 +39,7 @@ void BM_InLinearSilu(benchmark::State& state) {
   auto* op = InLinearSiluFor(BestIsa());
   ReportFlops(state, p.work(0), [&] {
     ForRowBlocks(p.m, [&](int64_t row, int64_t rows, int thread) {
-      op({p.x.view.Rows(row, rows), &p.weight, p.bias.data.get(), p.out.view.Rows(row, rows), 0,
+      op({p.x.view.Rows(row, rows), p.weight, p.bias.data.get(), p.out.view.Rows(row, rows), 0,
           p.weight.panels(), p.Scratch(thread)});
     });
   });
@@ -56,7 +56,7 @@ void BM_LinearResidual(benchmark::State& state) {
   ReportFlops(state, p.work(1), [&] {
     ForRowBlocks(p.m, [&](int64_t row, int64_t rows, int thread) {
       const Matrix out = p.out.view.Rows(row, rows);
-      op({p.x.view.Rows(row, rows), &p.weight, out, out, 0, p.weight.panels(), p.Scratch(thread)});
+      op({p.x.view.Rows(row, rows), p.weight, out, out, 0, p.weight.panels(), p.Scratch(thread)});
     });
   });
 }
@@ -67,7 +67,7 @@ void BM_Linear(benchmark::State& state) {
   auto* op = LinearFor(BestIsa());
   ReportFlops(state, p.work(0), [&] {
     ForRowBlocks(p.m, [&](int64_t row, int64_t rows, int thread) {
-      op({p.x.view.Rows(row, rows), &p.weight, p.bias.data.get(), true, p.out.view.Rows(row, rows),
+      op({p.x.view.Rows(row, rows), p.weight, p.bias.data.get(), true, p.out.view.Rows(row, rows),
           p.Scratch(thread)});
     });
   });

@@ -125,6 +125,19 @@ struct EngineOptions {
   std::int64_t offload_chunk = 1024;  // tokens that are saved as one part, as soon as all are there
   std::string cache_log;              // a file that gets every write and read of the pool
   bool profile = false;               // record every operator's calls
+  // A folder that `hstu compile` made of the model: steps run in the smallest bucket that fits, with
+  // the same bits.
+  std::string artifacts;
+  bool artifacts_optional = false;  // carry on without where they don't fit; see artifacts_error
+  std::string preload = "all";      // libraries of buckets: "all", "adjacent", "none"
+};
+
+// A bucket of the artifacts.
+struct BucketStats {
+  std::int64_t seq_len = 0;
+  std::int64_t batch = 0;
+  std::int64_t steps = 0;     // that ran in it
+  std::int64_t requests = 0;  // of these; one in chunks counts with each
 };
 
 // A tier below the KV cache's pool.
@@ -165,6 +178,10 @@ struct EngineStats {
   double kv_waited_seconds = 0.0;       // that steps waited for them
   std::vector<TierStats> tiers;         // from the top
   std::int64_t step_allocations = 0;    // on the heap during steps; 0 where nothing counts them
+  std::int64_t artifact_hits = 0;       // requests that ran in buckets alone
+  std::int64_t artifact_misses = 0;     // requests that ran built in, in part at least
+  std::vector<BucketStats> buckets;     // of the artifacts, the smallest first
+  std::string artifacts_error;          // why there are none, with artifacts_optional
 };
 
 class HSTU_API Engine {
@@ -179,6 +196,11 @@ class HSTU_API Engine {
   // Answers all requests, in order. A bad request gets its error and disturbs no other. In f32 an
   // answer is the same bits whatever else is in the batch. Safe to call from many threads.
   std::vector<Answer> Rank(std::span<const Request> requests);
+
+  // Runs requests like these in every bucket of the artifacts, made longer and shorter to fit, so
+  // that the first real ones find code and memory in place. Leaves no state of users and no counts.
+  // Errors (kBadArgument): none of them has items.
+  Status WarmUp(std::span<const Request> requests);
 
   // Logits of one candidate.
   std::int64_t num_tasks() const;

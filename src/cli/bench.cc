@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/artifacts_report.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
@@ -31,6 +32,7 @@ struct BenchOptions {
   std::string json;
   EngineOptions engine;
   std::string profile;
+  std::string warm_up;
 };
 
 // The largest resident size of the process so far, in bytes.
@@ -119,7 +121,8 @@ Result<int> RunBench(const BenchOptions& options) {
     }
     HSTU_ASSIGN_OR_RETURN(warm, ReadRequests(options.warm));
   }
-  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
+  HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
+  HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, warm, options));
   nlohmann::ordered_json json;
   for (const auto& [name, quantile] : {std::pair("min", 0.0), std::pair("p50", 0.5),
@@ -130,6 +133,8 @@ Result<int> RunBench(const BenchOptions& options) {
   json["peak_bytes"] = PeakBytes();
   json["allocations_per_step"] = measured.allocations_per_step;
   json["arena_bytes"] = engine.stats().arena_bytes;
+  const EngineStats stats = engine.stats();
+  if (!stats.buckets.empty()) json["artifacts"] = ArtifactsJson(stats);
   json["requests"] = requests.size();
   json["batch"] = options.batch;
   json["repeat"] = options.repeat;
@@ -148,7 +153,8 @@ Result<int> RunBench(const BenchOptions& options) {
                   latency["p90"].get<double>() * 1e3, latency["p99"].get<double>() * 1e3,
                   json["tokens_per_second"].get<double>(),
                   static_cast<double>(json["peak_bytes"].get<std::int64_t>()) / (1 << 20),
-                  measured.allocations_per_step)));
+                  measured.allocations_per_step) +
+      ArtifactsLine(stats)));
   HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   return kExitOk;
 }
@@ -171,6 +177,7 @@ Runner AddBench(CLI::App& app) {
       ->capture_default_str();
   AddJsonOption(app, options->json);
   AddEngineOptions(app, options->engine);
+  AddWarmUpOption(app, options->warm_up);
   AddProfileOption(app, options->profile, options->engine);
   return [options] { return RunBench(*options); };
 }

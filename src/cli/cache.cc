@@ -182,8 +182,8 @@ std::string DumpText(const ordered_json& json) {
 
 Result<int> RunDump(CacheOptions options) {
   options.engine.kv_cache = true;
-  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
-  NoteMissingCache(engine, options.engine);
+  HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
+
   if (!options.requests.empty()) {
     HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(options.requests));
     for (const Request& request : requests) engine.Rank({&request, 1});

@@ -20,6 +20,8 @@ constexpr Command kCommands[] = {
     {"simulate", "replays users' days: AUC, and what the KV cache saves", AddSimulate},
     {"preprocess", "turns a dataset's logs into processed files", AddPreprocess},
     {"cache", "layout of the KV cache, what it holds, and a check of its log", AddCache},
+    {"compile", "makes artifacts of a model: a library for each bucket of lengths", AddCompile},
+    {"explain", "shows a model's graph, what compiling fuses and where it can't", AddExplain},
     {"config", "makes a config of a gin file", AddConfig},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},

@@ -15,6 +15,7 @@ constexpr int kExitOk = 0;
 constexpr int kExitBroken = 1;       // what was measured or compared is not as it must be
 constexpr int kExitUnreadable = 2;   // an option, a model or a file; one line on stderr says which
 constexpr int kExitBadRequests = 3;  // all was read, some requests were answered by an error
+constexpr int kExitFallbacks = 4;    // artifacts leave too many kernels to the built-in path
 
 // Runs a command whose options are parsed: its exit status, or an error (kExitUnreadable).
 using Runner = std::function<Result<int>()>;
@@ -30,8 +31,10 @@ std::span<const Command> Commands();
 
 Runner AddBench(CLI::App& app);
 Runner AddCache(CLI::App& app);
+Runner AddCompile(CLI::App& app);
 Runner AddConfig(CLI::App& app);
 Runner AddEval(CLI::App& app);
+Runner AddExplain(CLI::App& app);
 Runner AddInfo(CLI::App& app);
 Runner AddInit(CLI::App& app);
 Runner AddOps(CLI::App& app);

@@ -4,14 +4,25 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "cli/request_file.h"
 
 namespace hstu {
 namespace {
 
 constexpr const char* kGroup = "Engine";
+
+// Says on stderr that the model can't be cached, where a cache was asked for.
+void NoteMissingCache(const Engine& engine, const EngineOptions& options) {
+  if (!options.kv_cache || engine.stats().kv_bytes > 0) return;
+  std::fputs(
+      "hstu: contextual_mask lets contextual tokens see the whole history, so nothing can be "
+      "cached: running as without --kv-cache\n",
+      stderr);
+}
 
 }  // namespace
 
@@ -85,6 +96,17 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
   app.add_option("--cache-log", options.cache_log,
                  "file for every write and read of the KV cache; see hstu cache check")
       ->group(kGroup);
+  app.add_option("--artifacts", options.artifacts,
+                 "folder that hstu compile made of the model: steps run in its buckets")
+      ->group(kGroup);
+  app.add_flag("--artifacts-optional", options.artifacts_optional,
+               "carry on without artifacts, with a warning, where they don't fit")
+      ->group(kGroup);
+  app.add_option("--preload", options.preload,
+                 "libraries of artifacts: all at once, adjacent to the one in use, none")
+      ->check(CLI::IsMember({"all", "adjacent", "none"}))
+      ->capture_default_str()
+      ->group(kGroup);
   app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
       ->group(kGroup);
 }
@@ -95,12 +117,25 @@ Result<ModelConfig> ReadModelConfig(const std::string& folder) {
   return ParseConfig(file.text(), path);
 }
 
-void NoteMissingCache(const Engine& engine, const EngineOptions& options) {
-  if (!options.kv_cache || engine.stats().kv_bytes > 0) return;
-  std::fputs(
-      "hstu: contextual_mask lets contextual tokens see the whole history, so nothing can be "
-      "cached: running as without --kv-cache\n",
-      stderr);
+void AddWarmUpOption(CLI::App& app, std::string& file) {
+  app.add_option("--warm-up", file,
+                 "JSON Lines: requests like these run in every bucket of --artifacts first")
+      ->group(kGroup);
+}
+
+Status WarmUp(Engine& engine, const std::string& file) {
+  if (file.empty()) return {};
+  HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(file));
+  return engine.WarmUp(requests);
+}
+
+Result<Engine> LoadEngine(const std::string& model, const EngineOptions& options) {
+  Result<Engine> engine = Engine::Load(model, options);
+  if (!engine.ok()) return engine;
+  NoteMissingCache(engine.value(), options);
+  const std::string error = engine->stats().artifacts_error;
+  if (!error.empty()) fmt::print(stderr, "hstu: running without artifacts: {}\n", error);
+  return engine;
 }
 
 }  // namespace hstu

@@ -13,11 +13,16 @@ namespace hstu {
 // Declares them on `app`; parsing fills `options`, which must live until then.
 void AddEngineOptions(CLI::App& app, EngineOptions& options);
 
+// An engine as the options say. Says on stderr what it has to do without: artifacts that are
+// optional and don't fit, and a cache that the model can't have.
+Result<Engine> LoadEngine(const std::string& model, const EngineOptions& options);
+
+// The option --warm-up, and what it asks for.
+void AddWarmUpOption(CLI::App& app, std::string& file);
+Status WarmUp(Engine& engine, const std::string& file);
+
 // The config of a model folder.
 Result<ModelConfig> ReadModelConfig(const std::string& folder);
-
-// Says on stderr that the model can't be cached, where a cache was asked for.
-void NoteMissingCache(const Engine& engine, const EngineOptions& options);
 
 }  // namespace hstu
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "cli/artifacts_report.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
@@ -22,6 +23,7 @@ struct EvalArguments {
   std::optional<std::int64_t> max_history;
   std::string json;
   std::string profile;
+  std::string warm_up;
   EvalOptions eval;
   EngineOptions engine;
 };
@@ -57,14 +59,22 @@ Result<EvalOptions> Complete(const EvalArguments& arguments, const ModelConfig& 
 Result<int> RunEval(const EvalArguments& arguments) {
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(const EvalOptions options, Complete(arguments, config));
-  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(arguments.model, arguments.engine));
+  HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
+  HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   HSTU_ASSIGN_OR_RETURN(const EvalReport report,
                         Evaluate(options, [&engine](std::span<const Request> requests) {
                           return engine.Rank(requests);
                         }));
-  if (arguments.json != "-") HSTU_RETURN_IF_ERROR(WriteStandardOutput(EvalTable(report)));
+  const EngineStats stats = engine.stats();
+  if (arguments.json != "-") {
+    HSTU_RETURN_IF_ERROR(WriteStandardOutput(EvalTable(report) + ArtifactsLine(stats)));
+  }
   HSTU_RETURN_IF_ERROR(FlushStandardOutput());
-  if (!arguments.json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(EvalJson(report), arguments.json));
+  if (!arguments.json.empty()) {
+    nlohmann::ordered_json json = EvalJson(report);
+    if (!stats.buckets.empty()) json["artifacts"] = ArtifactsJson(stats);
+    HSTU_RETURN_IF_ERROR(WriteJson(json, arguments.json));
+  }
   HSTU_RETURN_IF_ERROR(WriteProfile(engine, arguments.profile));
   return kExitOk;
 }
@@ -94,6 +104,7 @@ Runner AddEval(CLI::App& app) {
       ->check(CLI::Range(0, 9));
   AddJsonOption(app, arguments->json);
   AddEngineOptions(app, arguments->engine);
+  AddWarmUpOption(app, arguments->warm_up);
   AddProfileOption(app, arguments->profile, arguments->engine);
   return [arguments] { return RunEval(*arguments); };
 }

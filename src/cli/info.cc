@@ -78,7 +78,7 @@ std::string Text(const ordered_json& model) {
 
 // What an engine of these options holds before its first step.
 Result<ordered_json> DescribeEngine(const InfoOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(const Engine engine, Engine::Load(options.model, options.engine));
+  HSTU_ASSIGN_OR_RETURN(const Engine engine, LoadEngine(options.model, options.engine));
   const EngineStats stats = engine.stats();
   return ordered_json{{"arena_bytes", stats.arena_bytes},
                       {"weight_bytes", stats.weight_bytes},

@@ -24,6 +24,7 @@ struct RankOptions {
   std::string requests;
   EngineOptions engine;
   std::string profile;
+  std::string warm_up;
   AnswerFormat format;
 };
 
@@ -87,8 +88,8 @@ std::int64_t BatchLimit(const RankOptions& options) {
 }
 
 Result<int> RunRank(const RankOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(options.model, options.engine));
-  NoteMissingCache(engine, options.engine);
+  HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
+  HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(options.requests, kMaxRequestBytes));
   const std::int64_t limit = BatchLimit(options);
   bool all_good = true;
@@ -118,6 +119,7 @@ Runner AddRank(CLI::App& app) {
       ->check(CLI::Range(0, 1 << 30));
   app.add_flag("--probabilities", options->format.probabilities, "add the sigmoid of the logits");
   AddEngineOptions(app, options->engine);
+  AddWarmUpOption(app, options->warm_up);
   AddProfileOption(app, options->profile, options->engine);
   return [options] { return RunRank(*options); };
 }

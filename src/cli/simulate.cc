@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "cli/artifacts_report.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
 #include "cli/json_output.h"
@@ -24,6 +25,7 @@ struct SimulateArguments {
   bool compare = false;
   std::string json;
   std::string profile;
+  std::string warm_up;
   SimulateOptions simulate;
   EngineOptions engine;
 };
@@ -52,7 +54,7 @@ Result<Engine> LoadWithoutCache(const SimulateArguments& arguments) {
   EngineOptions options = arguments.engine;
   options.kv_cache = false;
   options.profile = false;
-  return Engine::Load(arguments.model, options);
+  return LoadEngine(arguments.model, options);
 }
 
 // Of what was not computed, the report knows only that it was cached; the engine knows where.
@@ -76,8 +78,8 @@ Result<int> RunSimulate(SimulateArguments& arguments) {
   }
   arguments.engine.truncate = true;  // histories over the limit are replayed too
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
-  HSTU_ASSIGN_OR_RETURN(Engine engine, Engine::Load(arguments.model, arguments.engine));
-  NoteMissingCache(engine, arguments.engine);
+  HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
+  HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   std::optional<Engine> uncached;
   if (arguments.compare) {
     HSTU_ASSIGN_OR_RETURN(Engine loaded, LoadWithoutCache(arguments));
@@ -87,15 +89,19 @@ Result<int> RunSimulate(SimulateArguments& arguments) {
   HSTU_ASSIGN_OR_RETURN(SimulateReport report,
                         Simulate(Complete(arguments, config), ScorerOf(&engine), cached,
                                  uncached ? ScorerOf(&*uncached) : Scorer()));
+  const EngineStats stats = engine.stats();
   if (cached) {
-    const EngineStats stats = engine.stats();
     report.cache_seconds = stats.kv_manage_seconds;
     SplitByTier(stats, &report);
   }
-  if (arguments.json != "-") HSTU_RETURN_IF_ERROR(WriteStandardOutput(SimulateTable(report)));
+  if (arguments.json != "-") {
+    HSTU_RETURN_IF_ERROR(WriteStandardOutput(SimulateTable(report) + ArtifactsLine(stats)));
+  }
   HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   if (!arguments.json.empty()) {
-    HSTU_RETURN_IF_ERROR(WriteJson(SimulateJson(report), arguments.json));
+    nlohmann::ordered_json json = SimulateJson(report);
+    if (!stats.buckets.empty()) json["artifacts"] = ArtifactsJson(stats);
+    HSTU_RETURN_IF_ERROR(WriteJson(json, arguments.json));
   }
   HSTU_RETURN_IF_ERROR(WriteProfile(engine, arguments.profile));
   const bool differs = report.comparison && report.comparison->different > 0;
@@ -126,6 +132,7 @@ Runner AddSimulate(CLI::App& app) {
                "replay without the KV cache too: the speed-up, and whether logits are the same");
   AddJsonOption(app, arguments->json);
   AddEngineOptions(app, arguments->engine);
+  AddWarmUpOption(app, arguments->warm_up);
   AddProfileOption(app, arguments->profile, arguments->engine);
   return [arguments] { return RunSimulate(*arguments); };
 }

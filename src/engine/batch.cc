@@ -11,9 +11,11 @@ int64_t RowsOf(const Sequence& sequence, const HistoryPlan& plan) {
 
 }  // namespace
 
-Batcher::Batcher(const ModelConfig& config, int64_t chunk_tokens, Workspace* workspace)
+Batcher::Batcher(const ModelConfig& config, int64_t chunk_tokens, const Artifacts* artifacts,
+                 Workspace* workspace)
     : config_(config),
       chunk_tokens_(chunk_tokens),
+      artifacts_(artifacts),
       workspace_(*workspace),
       stages_(config.stages.size()) {}
 
@@ -46,7 +48,18 @@ bool Batcher::Fits(const Sequence& sequence, const HistoryPlan& plan, bool cache
   if (workspace_.pieces.size() == workspace_.pieces.capacity()) return false;
   if (rows_ + RowsOf(sequence, plan) > workspace_.limits().tokens) return false;
   if (own_pages_ + OwnPagesOf(plan) > workspace_.limits().step_pages) return false;
+  if (!FitsABucket(RowsOf(sequence, plan), cached)) return false;
   return cached || pages_ + PagesOf(plan) <= workspace_.limits().step_pages;
+}
+
+// Whether a step that grows by a sequence of so many rows still runs in artifacts. What is too long
+// for every bucket runs alone; if it may be cached, only a part of it may have to be computed, of
+// which nothing is known yet.
+bool Batcher::FitsABucket(int64_t rows, bool cached) const {
+  if (artifacts_ == nullptr) return true;
+  const auto sequences = static_cast<int64_t>(workspace_.pieces.size()) + 1;
+  if (rows > artifacts_->longest() && cached) return sequences <= artifacts_->most_sequences();
+  return artifacts_->Find(std::max(longest_, rows), sequences, rows_ + rows) >= 0;
 }
 
 Piece Batcher::Begin(const Sequence& sequence, const HistoryPlan& plan) const {
@@ -89,6 +102,7 @@ void Batcher::AddWhole(const Sequence& sequence, const HistoryPlan& plan,
   piece.candidate_count = sequence.num_candidates();
   workspace_.Add(piece, stages_);
   rows_ += RowsOf(sequence, plan);
+  longest_ = std::max(longest_, RowsOf(sequence, plan));
 }
 
 void Batcher::SetChunk(const Sequence& sequence, const HistoryPlan& plan,
@@ -141,6 +155,7 @@ void Batcher::Clear() {
   rows_ = 0;
   pages_ = 0;
   own_pages_ = 0;
+  longest_ = 0;
 }
 
 }  // namespace hstu

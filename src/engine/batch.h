@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "compile/artifacts.h"
 #include "engine/sequence.h"
 #include "engine/workspace.h"
 
@@ -27,7 +28,9 @@ struct ChunkProgress {
 class Batcher {
  public:
   // `chunk_tokens`: see EngineOptions; 0 splits only what doesn't fit.
-  Batcher(const ModelConfig& config, int64_t chunk_tokens, Workspace* workspace);
+  // `artifacts` may be null.
+  Batcher(const ModelConfig& config, int64_t chunk_tokens, const Artifacts* artifacts,
+          Workspace* workspace);
 
   bool NeedsChunks(const Sequence& sequence, const HistoryPlan& plan) const;
 
@@ -46,6 +49,7 @@ class Batcher {
   void Clear();
 
  private:
+  bool FitsABucket(int64_t rows, bool cached) const;
   int64_t PagesOf(const HistoryPlan& plan) const;
   int64_t OwnPagesOf(const HistoryPlan& plan) const;
   Piece Begin(const Sequence& sequence, const HistoryPlan& plan) const;
@@ -53,11 +57,13 @@ class Batcher {
 
   const ModelConfig& config_;
   const int64_t chunk_tokens_;
+  const Artifacts* const artifacts_;
   Workspace& workspace_;
   std::vector<PieceStage> stages_;  // of the piece that is being added
   int64_t rows_ = 0;
   int64_t pages_ = 0;
   int64_t own_pages_ = 0;  // with int8
+  int64_t longest_ = 0;    // rows of one piece
 };
 
 }  // namespace hstu

@@ -9,6 +9,7 @@
 #include "cache/disk_tier.h"
 #include "cache/host_tier.h"
 #include "cache/redis_tier.h"
+#include "compile/artifacts.h"
 #include "engine/dtypes.h"
 #include "engine/kv_shape.h"
 #include "engine/ranker.h"
@@ -69,7 +70,67 @@ Status CheckOptions(const EngineOptions& options) {
                      options.kv_pages, options.kv_bytes);
   }
   HSTU_RETURN_IF_ERROR(CheckPageTokens(options.page_size));
+  if (!options.artifacts.empty() && options.fused_ops != "all") {
+    return MakeError(ErrorCode::kBadArgument,
+                     "artifacts hold fused operators: with fused_ops \"{}\" leave artifacts out",
+                     options.fused_ops);
+  }
   return CheckTierOptions(options);
+}
+
+// Null where none are asked for; checked, not loaded.
+Result<std::unique_ptr<Artifacts>> OpenArtifacts(const ModelFiles& files,
+                                                 const EngineDTypes& dtypes,
+                                                 const EngineOptions& options) {
+  if (options.artifacts.empty()) return std::unique_ptr<Artifacts>();
+  return Artifacts::Open(options.artifacts,
+                         {&files, dtypes.activations, dtypes.kv, options.page_size, options.isa});
+}
+
+// The operators of the built-in path; with artifacts, of their instruction set.
+Result<Operators> ChooseOperators(Isa isa, const EngineOptions& options) {
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
+  return SelectOperators(registry, isa, options.fused_ops);
+}
+
+// Model, operators and artifacts, which depend on one another.
+struct Loaded {
+  Model model;
+  Isa isa;
+  Operators operators;
+  std::unique_ptr<Artifacts> artifacts;
+};
+
+Result<Loaded> LoadWithArtifacts(ModelFiles files, const EngineDTypes& dtypes,
+                                 const EngineOptions& options) {
+  HSTU_ASSIGN_OR_RETURN(const Preload preload, ParsePreload(options.preload));
+  HSTU_ASSIGN_OR_RETURN(std::unique_ptr<Artifacts> artifacts,
+                        OpenArtifacts(files, dtypes, options));
+  if (artifacts == nullptr) {
+    HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
+    HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(isa, options));
+    return Loaded{Model::Pack(std::move(files)), isa, operators, nullptr};
+  }
+  HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(artifacts->isa(), options));
+  HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
+  HSTU_ASSIGN_OR_RETURN(Model model, Model::LoadPacked(std::move(files), artifacts->TakeWeights()));
+  const Isa isa = artifacts->isa();
+  return Loaded{std::move(model), isa, operators, std::move(artifacts)};
+}
+
+// With `error` set to why there are no artifacts, where they are optional.
+Result<Loaded> LoadModel(const std::string& folder, EngineDTypes* dtypes,
+                         const EngineOptions& options, std::string* error) {
+  HSTU_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Load(folder));
+  // Of such a model nothing is kept, and its contextual rows read pages that are not full yet.
+  if (files.config().contextual_mask && dtypes->kv == KvDType::kInt8) dtypes->kv = KvDType::kF32;
+  Result<Loaded> loaded = LoadWithArtifacts(std::move(files), *dtypes, options);
+  if (loaded.ok() || options.artifacts.empty() || !options.artifacts_optional) return loaded;
+  *error = loaded.error().message;
+  EngineOptions without = options;
+  without.artifacts.clear();
+  HSTU_ASSIGN_OR_RETURN(files, ModelFiles::Load(folder));
+  return LoadWithArtifacts(std::move(files), *dtypes, without);
 }
 
 // Nothing without a KV cache, or where caching can't be exact.
@@ -107,20 +168,19 @@ Result<std::unique_ptr<TierStack>> MakeTiers(const Model& model, Isa isa,
 class Engine::Impl : public Ranker {
  public:
   using Ranker::Ranker;
+
+  std::string artifacts_error;
 };
 
 Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& options) {
   HSTU_RETURN_IF_ERROR(CheckOptions(options));
   HSTU_ASSIGN_OR_RETURN(EngineDTypes dtypes, ParseDTypes(options));
-  HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
-  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
-  HSTU_ASSIGN_OR_RETURN(const Operators operators,
-                        SelectOperators(registry, isa, options.fused_ops));
-  HSTU_ASSIGN_OR_RETURN(Model model, Model::Load(folder));
-  // Of such a model nothing is kept, and its contextual rows read pages that are not full yet.
-  if (model.config().contextual_mask && dtypes.kv == KvDType::kInt8) dtypes.kv = KvDType::kF32;
+  std::string artifacts_error;
+  HSTU_ASSIGN_OR_RETURN(Loaded loaded, LoadModel(folder, &dtypes, options, &artifacts_error));
+  Model& model = loaded.model;
   const int threads = options.threads > 0 ? options.threads : AvailableProcessors();
-  const WorkspaceLimits limits = Workspace::Limits(model.config(), options, dtypes, threads);
+  WorkspaceLimits limits = Workspace::Limits(model.config(), options, dtypes, threads);
+  if (loaded.artifacts != nullptr) limits.arena_bytes = loaded.artifacts->arena_bytes();
   HSTU_ASSIGN_OR_RETURN(std::optional<KvCache> cache,
                         MakeCache(model.config(), options, dtypes.kv));
   HSTU_ASSIGN_OR_RETURN(Workspace workspace,
@@ -128,14 +188,16 @@ Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& opti
   std::unique_ptr<TierStack> tiers;
   std::unique_ptr<CacheLog> log;
   if (cache) {
-    HSTU_ASSIGN_OR_RETURN(tiers, MakeTiers(model, isa, dtypes, options));
+    HSTU_ASSIGN_OR_RETURN(tiers, MakeTiers(model, loaded.isa, dtypes, options));
     if (!options.cache_log.empty()) {
       HSTU_ASSIGN_OR_RETURN(log, CacheLog::Open(options.cache_log, options.page_size));
     }
   }
-  return Engine(std::make_unique<Impl>(std::move(model), options, operators, std::move(workspace),
-                                       std::move(cache), std::move(tiers), std::move(log),
-                                       threads));
+  auto impl = std::make_unique<Impl>(std::move(model), options, loaded.operators,
+                                     std::move(loaded.artifacts), std::move(workspace),
+                                     std::move(cache), std::move(tiers), std::move(log), threads);
+  impl->artifacts_error = std::move(artifacts_error);
+  return Engine(std::move(impl));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -148,7 +210,12 @@ std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
 }
 
 std::int64_t Engine::num_tasks() const { return impl_->num_tasks(); }
-EngineStats Engine::stats() const { return impl_->stats(); }
+EngineStats Engine::stats() const {
+  EngineStats stats = impl_->stats();
+  stats.artifacts_error = impl_->artifacts_error;
+  return stats;
+}
+Status Engine::WarmUp(std::span<const Request> requests) { return impl_->WarmUp(requests); }
 void Engine::WaitForSaves() { impl_->WaitForSaves(); }
 void Engine::ForgetUsers() { impl_->ForgetUsers(); }
 std::string Engine::DescribeCache(const std::optional<std::string>& user_id) const {

@@ -29,12 +29,11 @@ double Bytes(const ConstActivations& matrix) {
 }
 
 // A multiplication by some panels of a packed weight.
-void TraceGemm(const ConstActivations& x, const PackedMatrix& weight, int64_t panels,
-               TraceScope* scope) {
+void TraceGemm(const ConstActivations& x, PackedView weight, int64_t panels, TraceScope* scope) {
   if (!scope->enabled()) return;
   const double columns = static_cast<double>(panels * kPanelWidth);
   const double rows = static_cast<double>(x.rows);
-  const double depth = static_cast<double>(weight.k());
+  const double depth = static_cast<double>(weight.k);
   scope->Work(2.0 * rows * columns * depth,
               Bytes(x) + (columns * depth + rows * columns) * sizeof(float));
 }
@@ -59,11 +58,10 @@ double VisiblePairs(const AttentionBlock& block) {
 
 }  // namespace
 
-Forward::Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
-                 ThreadPool* pool, Workspace* workspace, Trace* trace)
+Forward::Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool,
+                 Workspace* workspace, Trace* trace)
     : model_(model),
       config_(model.config()),
-      operators_(operators),
       last_layer_all_rows_(last_layer_all_rows),
       pool_(*pool),
       workspace_(*workspace),
@@ -71,8 +69,10 @@ Forward::Forward(const Model& model, const Operators& operators, bool last_layer
       dtype_(workspace->limits().dtype),
       int8_(workspace->limits().kv_dtype == KvDType::kInt8) {}
 
-void Forward::Run(LayerObserver* observer) {
+void Forward::Run(const Operators& operators, LayerObserver* observer) {
+  operators_ = &operators;
   observer_ = observer;
+  x_ = workspace_.X(0);
   candidate_rows_ = 0;
   for (const Piece& piece : workspace_.pieces) candidate_rows_ += piece.candidate_count;
   first_layer_ = 0;
@@ -108,12 +108,12 @@ bool Forward::OnlyKeysAndValues(int64_t layer) const {
 
 Activations Forward::X(Rows rows) const {
   const int64_t width = config_.hidden_size;
-  return Activations(workspace_.x, 0, width, width, dtype_).Rows(rows.begin, rows.count);
+  return Activations(x_, 0, width, width, dtype_).Rows(rows.begin, rows.count);
 }
 
 Activations Forward::Uvqk(Rows rows) const {
   const int64_t width = 4 * config_.attention_width();
-  return Activations(workspace_.uvqk, 0, width, width, dtype_).Rows(rows.begin, rows.count);
+  return Activations(workspace_.Uvqk(stage_), 0, width, width, dtype_).Rows(rows.begin, rows.count);
 }
 
 Activations Forward::Part(int64_t part, Rows rows) const {
@@ -194,7 +194,7 @@ void Forward::Embed() {
     args.scale = std::sqrt(static_cast<float>(config_.hidden_size));
     args.first_token = first_token;
     args.out = X(rows);
-    operators_.embed_tokens(args);
+    operators_->embed_tokens(args);
   };
   pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int thread) {
     const Piece& piece = workspace_.pieces[task];
@@ -250,12 +250,12 @@ void Forward::EnterStage() {
     const int64_t begin = task * kRows;
     const int64_t end = std::min(begin + kRows, rows_);
     const int64_t history = std::clamp(candidate_rows_, begin, end);
-    std::copy(workspace_.x + begin * row_bytes, workspace_.x + history * row_bytes,
-              workspace_.next_x + begin * row_bytes);
+    std::copy(x_ + begin * row_bytes, x_ + history * row_bytes,
+              workspace_.X(stage_) + begin * row_bytes);
     if (history < end) PoolWindows({history, end - history}, thread);
   });
   for (const Piece& piece : workspace_.pieces) KeepWaiting(piece);
-  std::swap(workspace_.x, workspace_.next_x);
+  x_ = workspace_.X(stage_);
 }
 
 void Forward::PoolWindows(Rows rows, int thread) const {
@@ -268,8 +268,8 @@ void Forward::PoolWindows(Rows rows, int thread) const {
     const PoolInputs from = InputsOf(piece);
     const int64_t window = own.begin - piece.stages[stage_].history_row;
     const Activations out =
-        Activations(workspace_.next_x, 0, width, width, dtype_).Rows(own.begin, own.count);
-    operators_.pool_windows(
+        Activations(workspace_.X(stage_), 0, width, width, dtype_).Rows(own.begin, own.count);
+    operators_->pool_windows(
         {aggregation, from.waiting, from.x, from.first + window * aggregation.stride, out});
   });
 }
@@ -372,26 +372,27 @@ void Forward::NormMulRows(int64_t layer, Rows rows, int thread) const {
   TraceScope scope(trace_, thread, "norm_mul");
   scope.Work(0.0, 3.0 * Bytes(Part(kU, rows)));
   const LayerWeights& weights = model_.layers()[layer];
-  operators_.norm_mul({Part(kQ, rows), Part(kU, rows), weights.output_norm_weight.data(),
-                       weights.output_norm_bias.data(), config_.layernorm_epsilon, Part(kU, rows)});
+  operators_->norm_mul({Part(kQ, rows), Part(kU, rows), weights.output_norm_weight.data(),
+                        weights.output_norm_bias.data(), config_.layernorm_epsilon,
+                        Part(kU, rows)});
 }
 
 void Forward::ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) const {
   TraceScope scope(trace_, thread, "linear_residual");
-  const PackedMatrix& weight = model_.layers()[layer].proj;
+  const PackedView weight = model_.layers()[layer].proj;
   TraceGemm(Part(kU, rows), weight, panels.end - panels.begin, &scope);
   const ConstActivations residual =
       config_.residual ? ConstActivations(X(rows)) : ConstActivations();
-  operators_.linear_residual(
-      {Part(kU, rows), &weight, residual, X(rows), panels.begin, panels.end, Scratch(thread)});
+  operators_->linear_residual(
+      {Part(kU, rows), weight, residual, X(rows), panels.begin, panels.end, Scratch(thread)});
 }
 
 void Forward::NormRows(int64_t layer, Rows rows, Matrix out, int thread) const {
   TraceScope scope(trace_, thread, "layer_norm");
   scope.Work(0.0, 2.0 * Bytes(out));
   const LayerWeights& weights = model_.layers()[layer];
-  operators_.layer_norm({X(rows), weights.input_norm_weight.data(), weights.input_norm_bias.data(),
-                         config_.layernorm_epsilon, out});
+  operators_->layer_norm({X(rows), weights.input_norm_weight.data(), weights.input_norm_bias.data(),
+                          config_.layernorm_epsilon, out});
 }
 
 // Of history rows in the last layer only V and K, in the panels that hold them.
@@ -405,8 +406,8 @@ void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels pan
     end = std::min(end, panels.end);
     if (begin >= end) return;
     TraceGemm(normed, weights.uvqk, end - begin, &scope);
-    operators_.in_linear_silu(
-        {normed, &weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
+    operators_->in_linear_silu(
+        {normed, weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
   };
   if (rows.begin < candidate_rows_ || !OnlyKeysAndValues(layer)) {
     project(panels.begin, panels.end);
@@ -426,11 +427,11 @@ void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
     const PieceStage& stage = piece.stages[stage_];
     const int64_t position = stage.history_first + own.begin - stage.history_row;
     if (int8_) {
-      workspace_.own_pages.Write(operators_, stage, layer - first_layer_, position, Part(kK, own),
+      workspace_.own_pages.Write(*operators_, stage, layer - first_layer_, position, Part(kK, own),
                                  Part(kV, own));
     } else {
-      operators_.reshape_and_cache({Part(kK, own), Part(kV, own), position, workspace_.layout(),
-                                    stage.memory.Layer(layer - first_layer_)});
+      operators_->reshape_and_cache({Part(kK, own), Part(kV, own), position, workspace_.layout(),
+                                     stage.memory.Layer(layer - first_layer_)});
     }
     observer_->WroteRows(layer, piece, position, own.count);
   });
@@ -441,7 +442,7 @@ void Forward::CloseOwnPages(int64_t layer) {
   pool_.Run(static_cast<int64_t>(pages.size()), [&](int64_t task, int thread) {
     TraceScope scope(trace_, thread, "quantize_page");
     const FullPage& page = pages[task];
-    workspace_.own_pages.Close(operators_, *page.stage, layer - first_layer_, page.position);
+    workspace_.own_pages.Close(*operators_, *page.stage, layer - first_layer_, page.position);
   });
 }
 
@@ -475,13 +476,13 @@ void Forward::Attend(int64_t layer) {
     TraceScope scope(trace_, thread, "hstu_attention");
     const AttentionBlock& block = Block(task / heads);
     TraceAttention(block, &scope);
-    operators_.hstu_attention(AttentionArgs(layer, block, task % heads, thread));
+    operators_->hstu_attention(AttentionArgs(layer, block, task % heads, thread));
   });
 }
 
 // Where blocks and heads are too few for all threads, threads share the keys of few rows.
 bool Forward::SharesKeys(int64_t blocks) const {
-  if (operators_.hstu_attention_chunk == nullptr) return false;
+  if (operators_->hstu_attention_chunk == nullptr) return false;
   if (blocks * config_.num_attention_heads >= kSharedTasksPerThread * pool_.threads()) return false;
   for (int64_t i = 0; i < blocks; ++i) {
     if (Block(i).count > kFewQueries) return false;
@@ -512,13 +513,13 @@ void Forward::AttendInChunks(int64_t layer, int64_t blocks) {
     TraceScope scope(trace_, thread, "hstu_attention");
     if (chunk == 0) TraceAttention(block, &scope);
     const int64_t size = HstuAttentionPart(block.count, config_.kv_channels);
-    operators_.hstu_attention_chunk(AttentionArgs(layer, block, head, thread), first + chunk,
-                                    parts(task / most_chunks / heads, head) + chunk * size);
+    operators_->hstu_attention_chunk(AttentionArgs(layer, block, head, thread), first + chunk,
+                                     parts(task / most_chunks / heads, head) + chunk * size);
   });
   pool_.Run(blocks * heads, [&](int64_t task, int thread) {
     const AttentionBlock& block = Block(task / heads);
-    operators_.hstu_attention_join(AttentionArgs(layer, block, task % heads, thread),
-                                   chunks(block).second, parts(task / heads, task % heads));
+    operators_->hstu_attention_join(AttentionArgs(layer, block, task % heads, thread),
+                                    chunks(block).second, parts(task / heads, task % heads));
   });
 }
 
@@ -576,16 +577,16 @@ void Forward::Head() {
     float* scratch = Scratch(thread);
     float* buffers[] = {scratch, scratch + kRowBlock * widest};
     Matrix x{buffers[0], rows.count, config_.hidden_size, config_.hidden_size};
-    operators_.l2_norm({X(rows), x});
+    operators_->l2_norm({X(rows), x});
     const auto& head = model_.head();
     for (size_t i = 0; i < head.size(); ++i) {
       const bool last = i + 1 == head.size();
-      const int64_t width = head[i].weight.n();
-      float* to = last ? workspace_.logits + begin * width : buffers[(i + 1) % 2];
+      const int64_t width = head[i].weight.n;
+      float* to = last ? workspace_.logits() + begin * width : buffers[(i + 1) % 2];
       const Matrix out{to, rows.count, width, width};
       TraceGemm(x, head[i].weight, head[i].weight.panels(), &scope);
-      operators_.linear(
-          {x, &head[i].weight, head[i].bias.data(), !last, out, scratch + 2 * kRowBlock * widest});
+      operators_->linear(
+          {x, head[i].weight, head[i].bias.data(), !last, out, scratch + 2 * kRowBlock * widest});
       x = out;
     }
   });

@@ -30,13 +30,13 @@ class Forward {
  public:
   // `last_layer_all_rows`: compute rows of the last layer that no answer needs. `trace` may be
   // null.
-  Forward(const Model& model, const Operators& operators, bool last_layer_all_rows,
-          ThreadPool* pool, Workspace* workspace, Trace* trace);
+  Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool, Workspace* workspace,
+          Trace* trace);
 
-  // Computes workspace->pieces, whose rows are numbered, stage by stage. Leaves workspace->logits,
-  // row i of the step's candidates at [i, tasks], and the outputs that wait for their window where
-  // the pieces say. Allocates nothing.
-  void Run(LayerObserver* observer);
+  // Computes workspace->pieces, whose rows are numbered, stage by stage, by these operators and in
+  // the plan that the workspace uses. Leaves workspace->logits(), row i of the step's candidates at
+  // [i, tasks], and the outputs that wait for their window where the pieces say. Allocates nothing.
+  void Run(const Operators& operators, LayerObserver* observer);
 
  private:
   struct Rows {
@@ -109,19 +109,21 @@ class Forward {
 
   const Model& model_;
   const ModelConfig& config_;
-  const Operators& operators_;
   const bool last_layer_all_rows_;
   ThreadPool& pool_;
   Workspace& workspace_;
   Trace* const trace_;
-  const DType dtype_;                  // of activations
-  const bool int8_;                    // K and V are kept in int8
-  LayerObserver* observer_ = nullptr;  // of the running step
+  const DType dtype_;  // of activations
+  const bool int8_;    // K and V are kept in int8
+  // Of the running step.
+  const Operators* operators_ = nullptr;
+  LayerObserver* observer_ = nullptr;
   int64_t candidate_rows_ = 0;
   // Of the running stage.
   size_t stage_ = 0;
   int64_t first_layer_ = 0;
   int64_t rows_ = 0;
+  std::byte* x_ = nullptr;
 };
 
 }  // namespace hstu

@@ -7,6 +7,7 @@
 #include "base/allocation_count.h"
 #include "base/error.h"
 #include "engine/cache_report.h"
+#include "engine/warm_up.h"
 #include "model/user_tokens.h"
 
 namespace hstu {
@@ -36,16 +37,18 @@ int64_t CachedTokens(const HistoryPlan& plan) {
 }  // namespace
 
 Ranker::Ranker(Model model, const EngineOptions& options, const Operators& operators,
-               Workspace workspace, std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
+               std::unique_ptr<Artifacts> artifacts, Workspace workspace,
+               std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
                std::unique_ptr<CacheLog> log, int threads)
     : model_(std::move(model)),
       options_(options),
       operators_(operators),
       pool_(threads),
+      artifact_steps_(std::move(artifacts)),
       workspace_(std::move(workspace)),
-      batcher_(model_.config(), options_.chunk_tokens, &workspace_),
+      batcher_(model_.config(), options_.chunk_tokens, artifact_steps_.artifacts(), &workspace_),
       trace_(options_.profile ? std::make_unique<Trace>(threads, kTraceEvents) : nullptr),
-      forward_(model_, operators_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get()),
+      forward_(model_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get()),
       cache_(std::move(cache)),
       log_(std::move(log)) {
   if (!cache_) return;
@@ -72,6 +75,30 @@ std::vector<Answer> Ranker::Rank(std::span<const Request> requests) {
   size_t next = 0;
   while (next < sequences.size()) next = RunStep(&sequences, next, 0, &answers);
   return answers;
+}
+
+Status Ranker::WarmUp(std::span<const Request> requests) {
+  std::unique_lock lock(step_mutex_);
+  const EngineStats before = stats_;
+  lock.unlock();
+  const Artifacts* artifacts = artifact_steps_.artifacts();
+  for (int64_t i = 0; artifacts != nullptr && i < artifacts->num_buckets(); ++i) {
+    const BucketRecord& bucket = artifacts->record(i);
+    const int64_t rows = std::min(workspace_.limits().tokens, bucket.rows);
+    const StepSize size{std::min(bucket.seq_len, rows), bucket.batch, rows};
+    const std::vector<Request> filled =
+        WarmUpRequests(model_.config(), requests, size, options_.disable_context);
+    if (filled.empty()) {
+      return MakeError(ErrorCode::kBadArgument,
+                       "warm-up: none of {} requests has items and all contextual features",
+                       requests.size());
+    }
+    Rank(filled);
+  }
+  lock.lock();
+  stats_ = before;
+  artifact_steps_.ForgetCounts();
+  return {};
 }
 
 Result<Sequence> Ranker::Resolve(const Request& request, int64_t index) const {
@@ -213,7 +240,7 @@ size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next, size_t tie
     members.push_back({&sequence, std::move(planned).value()});
   }
   if (members.empty()) return next;
-  RunForward();
+  artifact_steps_.Count(static_cast<int64_t>(members.size()), RunForward());
   std::vector<const Planned*> failed;
   for (size_t i = 0; i < members.size(); ++i) {
     CopyLogits(workspace_.pieces[i], &(*answers)[members[i].sequence->request]);
@@ -274,19 +301,22 @@ void Ranker::RunInChunks(const Sequence& sequence, const Planned& planned,
   }
   if (planned.user != nullptr) memory = MemoryOf(planned.user);
   ChunkProgress progress(planned.history);
+  bool hit = true;
   do {
     lock->lock();
     step_users_.assign(1, {planned.user, planned.arrival.get()});
     if (log_ != nullptr) log_->BeginStep();
     batcher_.SetChunk(sequence, planned.history, memory, &progress);
-    RunForward();
+    hit = RunForward() && hit;
     CopyLogits(workspace_.pieces[0], answer);
     lock->unlock();
   } while (!progress.Done(sequence, planned.history));
   lock->lock();
+  artifact_steps_.Count(1, hit);
 }
 
-void Ranker::RunForward() {
+// Returns whether the step ran in artifacts.
+bool Ranker::RunForward() {
   batcher_.NumberRows();
   for (size_t i = 0; tiers_ != nullptr && i < step_users_.size(); ++i) {
     const auto& [user, arrival] = step_users_[i];
@@ -294,13 +324,16 @@ void Ranker::RunForward() {
     tiers_->transfers().BeginSave(*user, workspace_.pieces[i].stages[0].mask.history_end);
   }
   const int64_t before = allocation_count.load(std::memory_order_relaxed);
-  forward_.Run(this);
+  const Artifacts::Bucket* bucket = artifact_steps_.Choose(workspace_.pieces);
+  workspace_.Use(bucket != nullptr ? bucket->plan : workspace_.plan());
+  forward_.Run(bucket != nullptr ? bucket->operators : operators_, this);
   stats_.step_allocations += allocation_count.load(std::memory_order_relaxed) - before;
   if (tiers_ != nullptr) tiers_->transfers().EndStep();
   ++stats_.steps;
   for (const Piece& piece : workspace_.pieces) {
     stats_.tokens += piece.stages[0].history_count + piece.candidate_count;
   }
+  return bucket != nullptr;
 }
 
 void Ranker::BeginLayer(int64_t layer) {
@@ -339,7 +372,7 @@ void Ranker::LogReads(int64_t layer) {
 
 void Ranker::CopyLogits(const Piece& piece, Answer* answer) const {
   const int64_t tasks = answer->num_tasks;
-  std::copy_n(workspace_.logits + piece.candidate_row * tasks, piece.candidate_count * tasks,
+  std::copy_n(workspace_.logits() + piece.candidate_row * tasks, piece.candidate_count * tasks,
               answer->logits.begin() + piece.candidate_first * tasks);
 }
 
@@ -348,6 +381,7 @@ EngineStats Ranker::stats() const {
   EngineStats stats = stats_;
   stats.arena_bytes = workspace_.arena_bytes();
   stats.weight_bytes = model_.packed_bytes();
+  artifact_steps_.AddTo(&stats);
   if (cache_) {
     stats.kv_bytes = cache_->pool().layout().Bytes();
     stats.kv_users = cache_->num_users();

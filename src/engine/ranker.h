@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "base/trace.h"
 #include "cache/kv_cache.h"
+#include "engine/artifact_steps.h"
 #include "engine/batch.h"
 #include "engine/cached_history.h"
 #include "engine/forward.h"
@@ -27,12 +28,14 @@ namespace hstu {
 
 class Ranker : private LayerObserver {
  public:
-  Ranker(Model model, const EngineOptions& options, const Operators& operators, Workspace workspace,
-         std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
-         std::unique_ptr<CacheLog> log, int threads);
+  // `artifacts` may be null.
+  Ranker(Model model, const EngineOptions& options, const Operators& operators,
+         std::unique_ptr<Artifacts> artifacts, Workspace workspace, std::optional<KvCache> cache,
+         std::unique_ptr<TierStack> tiers, std::unique_ptr<CacheLog> log, int threads);
 
   // See Engine, whose functions these are.
   std::vector<Answer> Rank(std::span<const Request> requests);
+  Status WarmUp(std::span<const Request> requests);
   std::int64_t num_tasks() const { return model_.config().num_tasks(); }
   EngineStats stats() const;
   void WaitForSaves();
@@ -77,7 +80,7 @@ class Ranker : private LayerObserver {
   void WaitForOthers(std::unique_lock<std::mutex>* lock);
   void RunInChunks(const Sequence& sequence, const Planned& planned,
                    std::unique_lock<std::mutex>* lock, Answer* answer);
-  void RunForward();
+  bool RunForward();
   void BeginLayer(int64_t layer) override;
   void WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) override;
   void EndLayer(int64_t layer) override;
@@ -88,6 +91,7 @@ class Ranker : private LayerObserver {
   const EngineOptions options_;
   const Operators operators_;
   ThreadPool pool_;
+  ArtifactSteps artifact_steps_;
   Workspace workspace_;
   Batcher batcher_;
   const std::unique_ptr<Trace> trace_;

@@ -58,6 +58,7 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
     HSTU_ASSIGN_OR_RETURN(workspace.sequence_layout_, MakeKvLayout(shape, page_tokens, pages));
     most_pages = std::max(most_pages, pages);
   }
+  workspace.plan_ = PlanStep(config, limits.dtype, limits.tokens);
   workspace.sequence_waiting_.resize(config.stages.size());
   workspace.sequence_open_.resize(config.stages.size());
   Arena sizes;
@@ -77,13 +78,8 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
 }
 
 void Workspace::Place(const ModelConfig& config, Arena* arena) {
-  const auto element = static_cast<int64_t>(SizeOf(limits_.dtype));
-  const int64_t x_bytes = limits_.tokens * config.hidden_size * element;
-  x = arena->Take<std::byte>(x_bytes);
-  if (config.stages.size() > 1) next_x = arena->Take<std::byte>(x_bytes);
-  uvqk = arena->Take<std::byte>(limits_.tokens * 4 * config.attention_width() * element);
+  activations_ = arena->Take<std::byte>(std::max(plan_.bytes, limits_.arena_bytes));
   normed = arena->Take<float>(kFewRows * limits_.threads * config.hidden_size);
-  logits = arena->Take<float>(limits_.tokens * config.num_tasks());
   // A history that begins in the middle of a chunk reaches into one more.
   attention_chunks = CeilDiv(config.max_history_tokens, kKeyChunk) + 1;
   attention_parts = arena->Take<float>(kSharedTasksPerThread * limits_.threads * attention_chunks *

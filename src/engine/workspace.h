@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "cache/kv_layout.h"
+#include "compile/step_plan.h"
 #include "engine/dtypes.h"
 #include "engine/own_pages.h"
 #include "engine/piece.h"
@@ -39,6 +40,7 @@ struct WorkspaceLimits {
   int64_t threads = 0;
   DType dtype = DType::kF32;  // of activations
   KvDType kv_dtype = KvDType::kF32;
+  int64_t arena_bytes = 0;  // that some plan of artifacts needs for activations
 };
 
 // Rows that one task takes through a layer's linear operators at most.
@@ -68,12 +70,20 @@ class Workspace {
   // Adds a piece, with the stages that it has.
   void Add(Piece piece, std::span<const PieceStage> stages);
 
-  // Activations, of limits().dtype.
-  std::byte* x = nullptr;       // [tokens, C]
-  std::byte* next_x = nullptr;  // [tokens, C], of the next stage; null where there is one stage
-  std::byte* uvqk = nullptr;    // [tokens, 4HD]
-  float* normed = nullptr;      // [kFewRows * threads, C]
-  float* logits = nullptr;      // [tokens, tasks]
+  // The activations of the next step lie as `plan` says, which must live until the next Use: one of
+  // the artifacts', or plan(). Call before every step.
+  void Use(const StepPlan& plan) { used_ = &plan; }
+  const StepPlan& plan() const { return plan_; }
+  // Of limits().dtype.
+  std::byte* X(size_t stage) const { return activations_ + used_->x[stage]; }  // [tokens, C]
+  std::byte* Uvqk(size_t stage) const {
+    return activations_ + used_->uvqk[stage];
+  }                        // [tokens, 4HD]
+  float* logits() const {  // [tokens, tasks]
+    return reinterpret_cast<float*>(activations_ + used_->logits);
+  }
+
+  float* normed = nullptr;  // [kFewRows * threads, C]
   // Parts of attention whose keys threads share: [blocks and heads, chunks, HstuAttentionPart].
   float* attention_parts = nullptr;
   int64_t attention_chunks = 0;  // of one block at most
@@ -89,6 +99,9 @@ class Workspace {
   void Place(const ModelConfig& config, Arena* arena);
 
   Arena arena_;
+  StepPlan plan_;  // built in
+  const StepPlan* used_ = nullptr;
+  std::byte* activations_ = nullptr;
   WorkspaceLimits limits_;
   KvPageLayout layout_{};
   std::byte* step_keys_ = nullptr;

@@ -84,8 +84,8 @@ HWY_INLINE void ExpandSteps(const BF16* from, int64_t count, float* HWY_RESTRICT
 template <int kRows, class Epilogue>
 class GemmBlock {
  public:
-  HWY_INLINE GemmBlock(const PackedMatrix& weight, int64_t first_row, int64_t rows,
-                       const float* packed, float* expanded, const Epilogue& epilogue)
+  HWY_INLINE GemmBlock(PackedView weight, int64_t first_row, int64_t rows, const float* packed,
+                       float* expanded, const Epilogue& epilogue)
       : weight_(weight),
         first_row_(first_row),
         rows_(rows),
@@ -96,22 +96,22 @@ class GemmBlock {
   template <int kPanels>
   HWY_INLINE void Multiply(int64_t panel) const {
     FloatPanels<kPanels> b;
-    if (weight_.dtype() == DType::kF32) {
+    if (weight_.dtype == DType::kF32) {
       for (int p = 0; p < kPanels; ++p) b.data[p] = weight_.Panel(panel + p);
     } else if (rows_ <= kRows) {
       MultiplyBF16<kPanels>(panel);
       return;
     } else {
       for (int p = 0; p < kPanels; ++p) {
-        float* to = expanded_ + p * weight_.k() * kPanelWidth;
-        ExpandSteps(weight_.PanelBF16(panel + p), weight_.k(), to);
+        float* to = expanded_ + p * weight_.k * kPanelWidth;
+        ExpandSteps(weight_.PanelBF16(panel + p), weight_.k, to);
         b.data[p] = to;
       }
     }
     for (int64_t row = 0; row < rows_; row += kRows) {
       Tile<kRows, kPanels> tile;
       tile.SetZero();
-      tile.template MultiplyAdd<kRows, 1>(packed_ + row * weight_.k(), b, weight_.k());
+      tile.template MultiplyAdd<kRows, 1>(packed_ + row * weight_.k, b, weight_.k);
       Finish<kPanels>(tile, row, panel);
     }
   }
@@ -124,17 +124,17 @@ class GemmBlock {
     for (int p = 0; p < kPanels; ++p) b.data[p] = weight_.PanelBF16(panel + p);
     Tile<kRows, kPanels> tile;
     tile.SetZero();
-    tile.template MultiplyAdd<kRows, 1>(packed_, b, weight_.k());
+    tile.template MultiplyAdd<kRows, 1>(packed_, b, weight_.k);
     Finish<kPanels>(tile, 0, panel);
   }
 
   template <int kPanels>
   HWY_INLINE void Finish(const Tile<kRows, kPanels>& tile, int64_t row, int64_t panel) const {
     FinishTile<kRows, kPanels>(tile, first_row_ + row, first_row_ + rows_, panel * kPanelWidth,
-                               weight_.n(), epilogue_);
+                               weight_.n, epilogue_);
   }
 
-  const PackedMatrix& weight_;
+  const PackedView weight_;
   const int64_t first_row_;
   const int64_t rows_;
   const float* const packed_;
@@ -143,11 +143,10 @@ class GemmBlock {
 };
 
 template <int kRows, int kPanels, class Epilogue>
-HWY_INLINE void GemmBlocks(const ConstActivations& x, const PackedMatrix& weight,
-                           int64_t panel_begin, int64_t panel_end, float* scratch,
-                           const Epilogue& epilogue) {
-  const int64_t block = GemmBlockRows(weight.k());
-  float* expanded = scratch + block * weight.k();
+HWY_INLINE void GemmBlocks(const ConstActivations& x, PackedView weight, int64_t panel_begin,
+                           int64_t panel_end, float* scratch, const Epilogue& epilogue) {
+  const int64_t block = GemmBlockRows(weight.k);
+  float* expanded = scratch + block * weight.k;
   static_assert(kRows == kFewTileRows || kPanels <= kMostTilePanels);
   for (int64_t row = 0; row < x.rows; row += block) {
     const int64_t rows = std::min(block, x.rows - row);
@@ -161,7 +160,7 @@ HWY_INLINE void GemmBlocks(const ConstActivations& x, const PackedMatrix& weight
 
 // Columns [panel_begin, panel_end) * 16 of x * weight^T. `scratch` holds GemmScratch(k) floats.
 template <class Epilogue>
-HWY_INLINE void Gemm(const ConstActivations& x, const PackedMatrix& weight, int64_t panel_begin,
+HWY_INLINE void Gemm(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                      int64_t panel_end, float* scratch, const Epilogue& epilogue) {
   if (x.rows <= kFewTileRows) {
     GemmBlocks<kFewTileRows, kFewTilePanels>(x, weight, panel_begin, panel_end, scratch, epilogue);

@@ -13,10 +13,10 @@ namespace hstu {
 // out = silu(x * weight^T + bias), of the columns [panel_begin * 16, panel_end * 16) only. U, V, Q
 // and K are views of `out`. Zhai et al., "Actions Speak Louder than Words", 2024, equation 1.
 struct InLinearSiluArgs {
-  ConstActivations x;          // [m, C]
-  const PackedMatrix* weight;  // [4HD, C]
-  const float* bias;           // [4HD]
-  Activations out;             // [m, 4HD]
+  ConstActivations x;  // [m, C]
+  PackedView weight;   // [4HD, C]
+  const float* bias;   // [4HD]
+  Activations out;     // [m, 4HD]
   int64_t panel_begin;
   int64_t panel_end;
   float* scratch;  // GemmScratch(C) floats

@@ -22,7 +22,7 @@ PackedMatrix Pack(int64_t n, int64_t k, unsigned seed, DType dtype = DType::kF32
 void Project(InLinearSiluFn* op, const ConstActivations& x, const PackedMatrix& weight,
              const float* bias, const Activations& out, int64_t begin, int64_t end) {
   const auto scratch = AllocateAligned<float>(GemmScratch(weight.k()));
-  op({x, &weight, bias, out, begin, end, scratch.get()});
+  op({x, weight, bias, out, begin, end, scratch.get()});
 }
 
 TEST_P(InLinearSilu, IsCloseToItsReferenceForOddSizes) {

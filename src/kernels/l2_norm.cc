@@ -7,29 +7,13 @@
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
-#include "kernels/norm-inl.h"
+#include "kernels/l2_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-template <class T>
-void L2NormRows(const L2NormArgs& args) {
-  const FloatTag d;
-  for (int64_t row = 0; row < args.x.rows; ++row) {
-    const T* x = args.x.RowAs<T>(row);
-    float* out = args.out.Row(row);
-    const float squares = RowSum(x, args.x.cols, [](Floats v) HWY_ATTR { return hn::Mul(v, v); });
-    const Floats norm = hn::Set(d, std::fmax(std::sqrt(squares), 1e-6f));
-    ForVectors(args.x.cols, [&](int64_t i, auto lanes) HWY_ATTR {
-      Store(hn::Div(Load(x + i, lanes), norm), out + i, lanes);
-    });
-  }
-}
-
-void L2Norm(const L2NormArgs& args) {
-  WithElement(args.x.dtype, [&](auto element) { L2NormRows<decltype(element)>(args); });
-}
+void L2Norm(const L2NormArgs& args) { L2NormBody(args); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hstu

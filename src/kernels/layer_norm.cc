@@ -7,29 +7,13 @@
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
-#include "kernels/norm-inl.h"
+#include "kernels/layer_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-template <class T>
-void LayerNormRows(const LayerNormArgs& args) {
-  for (int64_t row = 0; row < args.x.rows; ++row) {
-    const T* x = args.x.RowAs<T>(row);
-    float* out = args.out.Row(row);
-    const RowMoments moments = Moments(x, args.x.cols, args.epsilon);
-    ForVectors(args.x.cols, [&](int64_t i, auto lanes) HWY_ATTR {
-      const Floats weight = Load(args.weight + i, lanes);
-      const Floats bias = Load(args.bias + i, lanes);
-      Store(Normalize(Load(x + i, lanes), moments, weight, bias), out + i, lanes);
-    });
-  }
-}
-
-void LayerNorm(const LayerNormArgs& args) {
-  WithElement(args.x.dtype, [&](auto element) { LayerNormRows<decltype(element)>(args); });
-}
+void LayerNorm(const LayerNormArgs& args) { LayerNormBody(args); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hstu

@@ -10,9 +10,9 @@ namespace hstu {
 
 // out = x * weight^T + bias, then max(0, .) if `relu`.
 struct LinearArgs {
-  ConstMatrix x;               // [m, in]
-  const PackedMatrix* weight;  // [out, in]
-  const float* bias;           // [out]; zeros where the head has none
+  ConstMatrix x;      // [m, in]
+  PackedView weight;  // [out, in]
+  const float* bias;  // [out]; zeros where the head has none
   bool relu;
   Matrix out;      // [m, out]
   float* scratch;  // GemmScratch(in) floats

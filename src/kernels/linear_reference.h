@@ -13,9 +13,9 @@ namespace hstu {
 // Calls finish(row, column, sum) with sum = x[row] . weight[column], in double, for the columns
 // [panel_begin * 16, panel_end * 16) that exist.
 template <typename Finish>
-void LinearReference(const ConstActivations& x, const PackedMatrix& weight, int64_t panel_begin,
+void LinearReference(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                      int64_t panel_end, const Finish& finish) {
-  const int64_t end = std::min(panel_end * kPanelWidth, weight.n());
+  const int64_t end = std::min(panel_end * kPanelWidth, weight.n);
   for (int64_t row = 0; row < x.rows; ++row) {
     for (int64_t column = panel_begin * kPanelWidth; column < end; ++column) {
       double sum = 0.0;

@@ -7,39 +7,13 @@
 #include <hwy/highway.h>
 
 #include "kernels/dispatch.h"
-#include "kernels/gemm-inl.h"
+#include "kernels/linear_residual-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-template <class T, bool kResidual>
-struct AddResidual {
-  ConstActivations residual;
-  Activations out;
-
-  template <class Lanes>
-  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
-    if constexpr (kResidual) sum = hn::Add(sum, Load(residual.RowAs<T>(row) + column, lanes));
-    Store(sum, out.RowAs<T>(row) + column, lanes);
-  }
-};
-
-template <class T, bool kResidual>
-void LinearResidualAs(const LinearResidualArgs& args) {
-  Gemm(args.x, *args.weight, args.panel_begin, args.panel_end, args.scratch,
-       AddResidual<T, kResidual>{args.residual, args.out});
-}
-
-void LinearResidual(const LinearResidualArgs& args) {
-  WithElement(args.out.dtype, [&](auto element) {
-    if (args.residual.data != nullptr) {
-      LinearResidualAs<decltype(element), true>(args);
-    } else {
-      LinearResidualAs<decltype(element), false>(args);
-    }
-  });
-}
+void LinearResidual(const LinearResidualArgs& args) { LinearResidualBody(args); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hstu

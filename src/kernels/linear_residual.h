@@ -13,10 +13,10 @@ namespace hstu {
 // out = x * weight^T + residual, of the columns [panel_begin * 16, panel_end * 16) only. `residual`
 // may be `out` itself; without data it is left away.
 struct LinearResidualArgs {
-  ConstActivations x;          // [m, HD]
-  const PackedMatrix* weight;  // [C, HD]
-  ConstActivations residual;   // [m, C] or empty, of out's type
-  Activations out;             // [m, C]
+  ConstActivations x;         // [m, HD]
+  PackedView weight;          // [C, HD]
+  ConstActivations residual;  // [m, C] or empty, of out's type
+  Activations out;            // [m, C]
   int64_t panel_begin;
   int64_t panel_end;
   float* scratch;  // GemmScratch(HD) floats

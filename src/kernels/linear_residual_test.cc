@@ -38,9 +38,9 @@ TEST_P(LinearResidual, IsCloseToItsReferenceForOddSizes) {
           TestMatrix expected(rows, n, 5);
           const ConstMatrix add = residual ? ConstMatrix(c.residual.view()) : ConstMatrix{};
           LinearResidualFor(GetParam())(
-              {c.x.view(), &c.weight, add, actual.view(), 0, c.weight.panels(), c.scratch.get()});
+              {c.x.view(), c.weight, add, actual.view(), 0, c.weight.panels(), c.scratch.get()});
           LinearResidualPlain(
-              {c.x.view(), &c.weight, add, expected.view(), 0, c.weight.panels(), c.scratch.get()});
+              {c.x.view(), c.weight, add, expected.view(), 0, c.weight.panels(), c.scratch.get()});
           ExpectClose(actual.view(), expected.view());
           actual.ExpectGapsUntouched();
         }
@@ -54,9 +54,9 @@ TEST_P(LinearResidual, MayAddToItsOwnOutput) {
   TestMatrix apart(10, 44, 4);
   TestMatrix in_place(10, 44, 2);  // the residual's seed
   LinearResidualFn* op = LinearResidualFor(GetParam());
-  op({c.x.view(), &c.weight, c.residual.view(), apart.view(), 0, c.weight.panels(),
+  op({c.x.view(), c.weight, c.residual.view(), apart.view(), 0, c.weight.panels(),
       c.scratch.get()});
-  op({c.x.view(), &c.weight, in_place.view(), in_place.view(), 0, c.weight.panels(),
+  op({c.x.view(), c.weight, in_place.view(), in_place.view(), 0, c.weight.panels(),
       c.scratch.get()});
   ExpectSameBits(in_place.view(), apart.view());
 }
@@ -68,8 +68,8 @@ TEST_P(LinearResidual, TakesAndGivesBF16) {
   const TestActivations out(TestMatrix(10, 44, 4).view(), DType::kBF16);
   TestMatrix expected(10, 44, 5);
   LinearResidualFn* op = LinearResidualFor(GetParam());
-  op({x.view(), &c.weight, residual.view(), out.view(), 0, c.weight.panels(), c.scratch.get()});
-  op({x.floats().view(), &c.weight, residual.floats().view(), expected.view(), 0, c.weight.panels(),
+  op({x.view(), c.weight, residual.view(), out.view(), 0, c.weight.panels(), c.scratch.get()});
+  op({x.floats().view(), c.weight, residual.floats().view(), expected.view(), 0, c.weight.panels(),
       c.scratch.get()});
   const TestActivations rounded(expected.view(), DType::kBF16);
   ExpectSameBits(out.floats().view(), rounded.floats().view());
@@ -93,8 +93,8 @@ TEST_P(LinearResidual, TheHeadsLinearIsCloseToItsReference) {
       TestMatrix actual(19, n, 4);
       TestMatrix expected(19, n, 5);
       LinearFor(GetParam())(
-          {c.x.view(), &c.weight, bias.data(), relu, actual.view(), c.scratch.get()});
-      LinearPlain({c.x.view(), &c.weight, bias.data(), relu, expected.view(), c.scratch.get()});
+          {c.x.view(), c.weight, bias.data(), relu, actual.view(), c.scratch.get()});
+      LinearPlain({c.x.view(), c.weight, bias.data(), relu, expected.view(), c.scratch.get()});
       ExpectClose(actual.view(), expected.view());
       actual.ExpectGapsUntouched();
     }

@@ -2,55 +2,51 @@
 #ifndef HSTU_MODEL_MODEL_H_
 #define HSTU_MODEL_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/aligned.h"
+#include "base/mapped_file.h"
 #include "hstu/hstu.hpp"
 #include "kernels/embed_tokens.h"
-#include "kernels/panel.h"
+#include "model/dense_weights.h"
 #include "model/weights.h"
 
 namespace hstu {
-
-struct LayerWeights {
-  std::vector<float> input_norm_weight;   // [C]
-  std::vector<float> input_norm_bias;     // [C]
-  PackedMatrix uvqk;                      // [4HD, C]
-  std::vector<float> uvqk_bias;           // [4HD]
-  std::vector<float> output_norm_weight;  // [HD]
-  std::vector<float> output_norm_bias;    // [HD]
-  PackedMatrix proj;                      // [C, HD]
-};
-
-struct HeadLayer {
-  PackedMatrix weight;      // [out, in]
-  std::vector<float> bias;  // [out]; zeros where the head has none
-};
 
 class Model {
  public:
   // Errors (kBadModel) name file, tensor or key.
   static Result<Model> Load(const std::string& folder);
+  static Model Pack(ModelFiles files);
+  // With dense weights that PackDenseWeights packed into a file, which is mapped. Errors
+  // (kBadModel): its size is not that of these files' weights.
+  static Result<Model> LoadPacked(ModelFiles files, MappedFile packed);
 
   const ModelFiles& files() const { return files_; }
   const ModelConfig& config() const { return files_.config(); }
-  const std::vector<LayerWeights>& layers() const { return layers_; }
-  const std::vector<HeadLayer>& head() const { return head_; }
+  const std::vector<LayerWeights>& layers() const { return dense_.layers; }
+  const std::vector<HeadLayer>& head() const { return dense_.head; }
   RowTable item_table() const { return item_table_; }
   RowTable action_table() const { return action_table_; }  // without data: the model has none
   const std::vector<RowTable>& contextual_tables() const { return contextual_tables_; }
   RowTable position_table() const { return position_table_; }
 
   // Bytes of the dense weights as they are held.
-  std::int64_t packed_bytes() const;
+  std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
   explicit Model(ModelFiles files);
+  void FindTables();
 
   ModelFiles files_;
-  std::vector<LayerWeights> layers_;
-  std::vector<HeadLayer> head_;
+  AlignedArray<std::byte> block_;     // where this process packed
+  std::optional<MappedFile> mapped_;  // where they came packed
+  std::int64_t packed_bytes_ = 0;
+  DenseWeights dense_;
   RowTable item_table_;
   RowTable action_table_;
   std::vector<RowTable> contextual_tables_;

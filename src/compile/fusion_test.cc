@@ -1,0 +1,93 @@
+#include "compile/fusion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compile/graph_builder.h"
+#include "compile/testing.h"
+
+namespace hstu {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+std::vector<std::string> OpsOf(const Graph& graph) {
+  std::vector<std::string> ops;
+  for (const Node& node : graph.nodes) ops.push_back(node.op);
+  return ops;
+}
+
+TEST(Fusion, OneLayerIsSixKernels) {
+  const Graph fused = Fuse(BuildGraph(SmallConfig({{1, {}}})), false);
+  EXPECT_THAT(OpsOf(fused), ElementsAre("embed_tokens", "layer_norm", "in_linear_silu",
+                                        "reshape_and_cache", "hstu_attention", "norm_mul",
+                                        "linear_residual", "l2_norm", "linear", "linear"));
+}
+
+TEST(Fusion, SoftmaxIsOneKernelToo) {
+  ModelConfig config = SmallConfig({{1, {}}});
+  config.attention = AttentionKind::kSoftmax;
+  const Graph graph = BuildGraph(config);
+  EXPECT_THAT(OpsOf(graph), Contains("softmax"));
+  const Graph fused = Fuse(graph, false);
+  EXPECT_THAT(OpsOf(fused), Not(Contains("softmax")));
+  EXPECT_THAT(OpsOf(fused), Contains("hstu_attention"));
+}
+
+TEST(Fusion, WithoutAResidualTheProjectionIsStillOneKernel) {
+  ModelConfig config = SmallConfig({{1, {}}});
+  config.residual = false;
+  EXPECT_THAT(OpsOf(Fuse(BuildGraph(config), false)), Contains("linear_residual"));
+}
+
+TEST(Fusion, Int8PagesAreClosedByAKernel) {
+  const Graph graph = BuildGraph(SmallConfig({{1, {}}}));
+  EXPECT_THAT(OpsOf(Fuse(graph, false)), Not(Contains("quantize_page")));
+  EXPECT_THAT(OpsOf(Fuse(graph, true)), Contains("quantize_page"));
+}
+
+// Every value that a kernel reads was made by one before it, and no plain operator is left.
+TEST(Fusion, KernelsReadWhatKernelsMade) {
+  for (const bool int8 : {false, true}) {
+    const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), int8);
+    std::set<int64_t> made;
+    for (const Node& node : fused.nodes) {
+      for (const int64_t input : node.inputs) {
+        EXPECT_TRUE(made.contains(input)) << node.name << " reads " << fused.values[input].name;
+      }
+      made.insert(node.outputs.begin(), node.outputs.end());
+      EXPECT_FALSE(node.op == "silu" || node.op == "scores" || node.op == "add") << node.name;
+    }
+  }
+}
+
+TEST(Fusion, EveryWeightIsRead) {
+  const Graph graph = BuildGraph(SmallConfig({{2, {}}}));
+  std::set<std::string> plain;
+  for (const Node& node : graph.nodes) plain.insert(node.weights.begin(), node.weights.end());
+  std::set<std::string> fused;
+  for (const Node& node : Fuse(graph, false).nodes) {
+    fused.insert(node.weights.begin(), node.weights.end());
+  }
+  EXPECT_EQ(plain, fused);
+  EXPECT_TRUE(plain.contains("layers.1.uvqk.weight"));
+}
+
+TEST(Fusion, EveryBreakHasItsReason) {
+  for (const bool int8 : {false, true}) {
+    const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), int8);
+    const std::vector<GraphBreak> breaks = GraphBreaks(fused);
+    EXPECT_EQ(breaks.size() + 1, fused.nodes.size());
+    for (const GraphBreak& graph_break : breaks) {
+      EXPECT_NE(graph_break.reason, "no kernel computes both")
+          << graph_break.after << " | " << graph_break.before;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstu

@@ -1,0 +1,42 @@
+// The fused code of operator in_linear_silu. Compiled once per target, and by artifacts
+// (src/compile) with a model's sizes as constants.
+#if defined(HSTU_KERNELS_IN_LINEAR_SILU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HSTU_KERNELS_IN_LINEAR_SILU_INL_H_
+#undef HSTU_KERNELS_IN_LINEAR_SILU_INL_H_
+#else
+#define HSTU_KERNELS_IN_LINEAR_SILU_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/gemm-inl.h"
+#include "kernels/in_linear_silu.h"
+#include "kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hstu {
+namespace HWY_NAMESPACE {
+
+template <class T>
+struct BiasSilu {
+  const float* bias;
+  Activations out;
+
+  template <class Lanes>
+  HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
+    Store(Silu(hn::Add(sum, Load(bias + column, lanes))), out.RowAs<T>(row) + column, lanes);
+  }
+};
+
+HWY_INLINE void InLinearSiluBody(const InLinearSiluArgs& args) {
+  WithElement(args.out.dtype, [&](auto element) HWY_ATTR {
+    Gemm(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
+         BiasSilu<decltype(element)>{args.bias, args.out});
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hstu
+HWY_AFTER_NAMESPACE();
+
+#endif  // HSTU_KERNELS_IN_LINEAR_SILU_INL_H_
