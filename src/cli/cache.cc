@@ -183,7 +183,6 @@ std::string DumpText(const ordered_json& json) {
 Result<int> RunDump(CacheOptions options) {
   options.engine.kv_cache = true;
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
-
   if (!options.requests.empty()) {
     HSTU_ASSIGN_OR_RETURN(const std::vector<Request> requests, ReadRequests(options.requests));
     for (const Request& request : requests) engine.Rank({&request, 1});

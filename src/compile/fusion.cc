@@ -34,8 +34,8 @@ const std::vector<Rule>& Rules() {
 const Rule& LinearRule(const Node& node, const Node* next) {
   static const Rule residual = {{"linear", "add"}, "linear_residual", "linear_residual"};
   static const Rule alone = {{"linear"}, "linear_residual", "linear_residual"};
-  static const Rule relu = {{"linear", "relu"}, "linear", "head.linear"};
-  static const Rule last = {{"linear"}, "linear", "head.linear"};
+  static const Rule relu = {{"linear", "relu"}, "linear", "linear"};
+  static const Rule last = {{"linear"}, "linear", "linear"};
   const auto followed_by = [next](const char* op) { return next != nullptr && next->op == op; };
   if (node.layer >= 0) return followed_by("add") ? residual : alone;
   return followed_by("relu") ? relu : last;
@@ -79,7 +79,6 @@ class Fuser {
     node.op = rule.fused;
     node.stage = graph_.nodes[at].stage;
     node.layer = graph_.nodes[at].layer;
-    node.name = NameOf(rule, node);
     std::vector<int64_t> made;
     for (std::size_t i = 0; i < rule.ops.size(); ++i) {
       const Node& part = graph_.nodes[at + i];
@@ -94,12 +93,17 @@ class Fuser {
       made.insert(made.end(), part.outputs.begin(), part.outputs.end());
     }
     node.outputs = graph_.nodes[at + rule.ops.size() - 1].outputs;
+    node.name = NameOf(rule, node);
     Place(&node, at);
     return rule.ops.size();
   }
 
   static std::string NameOf(const Rule& rule, const Node& node) {
     if (node.layer >= 0) return "layers." + std::to_string(node.layer) + "." + rule.name;
+    if (node.op == "linear") {  // such as "head.0.linear"
+      const std::string& weight = node.weights.front();
+      return weight.substr(0, weight.rfind('.') + 1) + rule.name;
+    }
     if (node.op == "pool_windows") return "stages." + std::to_string(node.stage) + "." + rule.name;
     return rule.name;
   }

@@ -65,6 +65,13 @@ TEST(Fusion, KernelsReadWhatKernelsMade) {
   }
 }
 
+TEST(Fusion, EveryKernelHasANameOfItsOwn) {
+  const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), true);
+  std::set<std::string> names;
+  for (const Node& node : fused.nodes) EXPECT_TRUE(names.insert(node.name).second) << node.name;
+  EXPECT_TRUE(names.contains("head.1.linear"));
+}
+
 TEST(Fusion, EveryWeightIsRead) {
   const Graph graph = BuildGraph(SmallConfig({{2, {}}}));
   std::set<std::string> plain;
