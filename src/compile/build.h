@@ -23,7 +23,7 @@ struct CompileOptions {
   int64_t page_size = 32;
   std::string kv_dtype;  // empty: that of the activations
   // The most tokens of a step: EngineOptions::max_step_tokens of the engine that will run it.
-  int64_t step_tokens = 8192;
+  int64_t step_tokens = kDefaultStepTokens;
   int threads = 0;  // compilers at a time; 0: one a processor
   // Operators that stay built in, to find out which compiled one is at fault.
   std::vector<std::string> fallback_ops;

@@ -243,6 +243,9 @@ std::string RebuildCommand(const Metadata& metadata, const std::string& model,
                          JoinSizes(metadata.buckets, &BucketRecord::batch), metadata.dtype,
                          metadata.kv_dtype, metadata.page_size);
   if (metadata.kv_cache) command += " --kv-cache";
+  if (metadata.step_tokens != kDefaultStepTokens) {
+    command += fmt::format(" --max-step-tokens {}", metadata.step_tokens);
+  }
   return command;
 }
 

@@ -13,6 +13,7 @@
 namespace hstu {
 
 inline constexpr int64_t kMetadataVersion = 1;
+inline constexpr int64_t kDefaultStepTokens = 8192;
 inline constexpr const char* kMetadataFile = "metadata.json";
 
 struct BucketRecord {
