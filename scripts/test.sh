@@ -97,6 +97,7 @@ check tsan-tests run_tests tsan
 say "Package and documentation"
 check package scripts/package_test.sh
 check docs scripts/docs_test.sh
+check acceptance scripts/accept_test.sh
 
 say "Python"
 check python-tools python_tools

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"cache", "layout of the KV cache, what it holds, and a check of its log", AddCache},
     {"compile", "makes artifacts of a model: a library for each bucket of lengths", AddCompile},
     {"explain", "shows a model's graph, what compiling fuses and where it can't", AddExplain},
+    {"accept", "decides whether artifacts may be deployed, and reports why", AddAccept},
     {"config", "makes a config of a gin file", AddConfig},
     {"info", "describes a model: sizes, tables, memory, flops, fingerprint", AddInfo},
     {"init", "makes a random model from a config", AddInit},

@@ -29,6 +29,7 @@ struct Command {
 // In the order of --help.
 std::span<const Command> Commands();
 
+Runner AddAccept(CLI::App& app);
 Runner AddBench(CLI::App& app);
 Runner AddCache(CLI::App& app);
 Runner AddCompile(CLI::App& app);

@@ -26,11 +26,26 @@ void NoteMissingCache(const Engine& engine, const EngineOptions& options) {
 
 }  // namespace
 
-void AddEngineOptions(CLI::App& app, EngineOptions& options) {
+void AddCapacityOptions(CLI::App& app, EngineOptions& options) {
   app.add_option("--threads", options.threads, "threads; 0 takes one a processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
+  app.add_flag("--kv-cache,!--no-kv-cache", options.kv_cache,
+               "keep K and V of users' histories, so that a request computes only new tokens")
+      ->group(kGroup);
+  app.add_option("--kv-pages", options.kv_pages, "pages of the KV cache; 0: what --kv-bytes holds")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->group(kGroup);
+  app.add_option("--kv-bytes", options.kv_bytes, "size of the KV cache; 0: 1 GiB")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+void AddEngineOptions(CLI::App& app, EngineOptions& options) {
+  AddCapacityOptions(app, options);
   app.add_option("--dtype", options.dtype, "type of the activations: f32, bf16")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str()
@@ -60,20 +75,9 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
   app.add_flag("--truncate", options.truncate,
                "drop the oldest tokens of a history that is too long")
       ->group(kGroup);
-  app.add_flag("--kv-cache,!--no-kv-cache", options.kv_cache,
-               "keep K and V of users' histories, so that a request computes only new tokens")
-      ->group(kGroup);
   app.add_option("--kv-dtype", options.kv_dtype,
                  "type of K and V: f32, bf16, f16, int8; by default that of the activations")
       ->check(CLI::IsMember({"f32", "bf16", "f16", "int8"}))
-      ->group(kGroup);
-  app.add_option("--kv-pages", options.kv_pages, "pages of the KV cache; 0: what --kv-bytes holds")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
-      ->capture_default_str()
-      ->group(kGroup);
-  app.add_option("--kv-bytes", options.kv_bytes, "size of the KV cache; 0: 1 GiB")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 50))
-      ->capture_default_str()
       ->group(kGroup);
   app.add_option("--host-bytes", options.host_bytes,
                  "memory beside the KV cache for states that leave it; 0: none")

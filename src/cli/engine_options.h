@@ -10,6 +10,9 @@
 
 namespace hstu {
 
+// Threads, and the KV cache and its size.
+void AddCapacityOptions(CLI::App& app, EngineOptions& options);
+
 // Declares them on `app`; parsing fills `options`, which must live until then.
 void AddEngineOptions(CLI::App& app, EngineOptions& options);
 

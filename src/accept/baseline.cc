@@ -1,0 +1,32 @@
+#include "accept/baseline.h"
+
+#include "accept/json_object.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+namespace hstu {
+namespace {
+
+constexpr const char* kRatio = "steady_step_ratio";
+
+}  // namespace
+
+Result<Baseline> ReadBaseline(const std::string& path) {
+  HSTU_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJsonObject(path));
+  const auto ratio = json.find(kRatio);
+  if (ratio == json.end() || !ratio->is_number() || ratio->get<double>() <= 0) {
+    return MakeError(ErrorCode::kBadData,
+                     "{}: {} is not a number above 0; write the file with --record-baseline", path,
+                     kRatio);
+  }
+  return Baseline{ratio->get<double>()};
+}
+
+Status WriteBaseline(const Baseline& baseline, const std::string& path) {
+  const nlohmann::ordered_json json{{kRatio, baseline.steady_step_ratio}};
+  HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  HSTU_RETURN_IF_ERROR(file.Write(json.dump(2) + "\n"));
+  return file.Commit();
+}
+
+}  // namespace hstu
