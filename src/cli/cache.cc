@@ -120,9 +120,12 @@ std::string LayoutText(const ordered_json& json) {
   fmt::format_to(std::back_inserter(text), "a user of {} tokens: {} bytes",
                  user["max_tokens"].get<std::int64_t>(), bytes);
   if (bytes < uniform) {
-    fmt::format_to(std::back_inserter(text), "; stages save {:.1f} % of {}",
-                   100.0 * static_cast<double>(uniform - bytes) / static_cast<double>(uniform),
-                   uniform);
+    const auto separate = user["bytes_in_an_allocation_a_layer"].get<std::int64_t>();
+    fmt::format_to(
+        std::back_inserter(text),
+        "; stages save {:.1f} % of {}; an allocation of its own for each layer: {}, {:.1f} % less",
+        100.0 * static_cast<double>(uniform - bytes) / static_cast<double>(uniform), uniform,
+        separate, 100.0 * static_cast<double>(bytes - separate) / static_cast<double>(bytes));
   }
   text += '\n';
   if (json.contains("sample")) {
