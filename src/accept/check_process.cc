@@ -79,7 +79,7 @@ Result<Metric> CheckColdStart(const Subject& subject) {
   }
   std::error_code ignored;
   std::filesystem::remove(first, ignored);
-  HSTU_RETURN_IF_ERROR(status);
+  if (!status.ok()) return status.error();
   std::sort(seconds.begin(), seconds.end());
   return Metric{"cold_start",
                 "From a process's start to its first logits",
