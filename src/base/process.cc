@@ -55,6 +55,7 @@ Result<ProcessOutcome> RunProcess(const std::vector<std::string>& command) {
   posix_spawn_file_actions_adddup2(actions.get(), pipe[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions.get(), pipe[1], STDERR_FILENO);
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   pid_t pid = 0;
