@@ -125,8 +125,8 @@ struct EngineOptions {
   std::int64_t offload_chunk = 1024;  // tokens that are saved as one part, as soon as all are there
   std::string cache_log;              // a file that gets every write and read of the pool
   bool profile = false;               // record every operator's calls
-  // A folder that `hstu compile` made of the model: steps run in the smallest bucket that fits, with
-  // the same bits.
+  // A folder that `hstu compile` made of the model: steps run in the smallest bucket that fits,
+  // with the same bits.
   std::string artifacts;
   bool artifacts_optional = false;  // carry on without where they don't fit; see artifacts_error
   std::string preload = "all";      // libraries of buckets: "all", "adjacent", "none"
