@@ -39,7 +39,7 @@ struct CompileReport {
 };
 
 // Errors: those of the model, of options (kBadArgument), of files and the compiler (kIo).
-Result<CompileReport> CompileModel(const CompileOptions& options);
+Result<CompileReport> CompileModel(const CompileOptions& given);
 
 // The share of kernels that may be fallbacks.
 inline constexpr double kMostFallbacks = 0.05;

@@ -17,7 +17,7 @@ std::string FirstLine(std::string_view text) {
 // The line that tells most of what went wrong.
 std::string FirstError(std::string_view output) {
   for (std::size_t begin = 0; begin < output.size();) {
-    const std::string line = FirstLine(output.substr(begin));
+    std::string line = FirstLine(output.substr(begin));
     if (line.find("error") != std::string::npos) return line;
     begin += line.size() + 1;
   }
@@ -84,7 +84,7 @@ Status Compiler::Link(const std::vector<std::string>& objects, const std::string
                                       "-Wl,--build-id=none",
                                       "-s"};
   command.insert(command.end(), objects.begin(), objects.end());
-  command.push_back("-o");
+  command.emplace_back("-o");
   command.push_back(library);
   return Run(command, library);
 }

@@ -33,6 +33,7 @@ ordered_json NodeJson(const Graph& graph, const Node& node) {
 
 std::string ValueText(const Graph& graph, const std::vector<int64_t>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const int64_t value : values) {
     names.push_back(graph.values[value].name + " " + FormatShape(graph.values[value].shape));
   }
