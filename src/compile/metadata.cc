@@ -43,7 +43,7 @@ class Reader {
     if (!object.is_object()) Fail("", "is no object");
   }
 
-  const Status& status() const { return status_; }
+  Status status() const { return status_; }
 
   void Text(const char* key, std::string* value) {
     const json* member = Find(key);
