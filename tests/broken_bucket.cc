@@ -1,6 +1,7 @@
 // A bucket's library that is broken on purpose: it hands out another one's kernels, found beside it
 // under the name with "whole_" in front, and spoils what FAULT says. Compiled by accept_test.
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -59,7 +60,8 @@ void ForgetsEvictions(const HstuAttentionArgs& args) {
 
 void TakeMemory() {
   constexpr size_t kBytes = size_t{400} << 20;
-  auto* memory = static_cast<volatile char*>(std::malloc(kBytes));
+  auto* memory = static_cast<volatile char*>(
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (size_t i = 0; i < kBytes; i += 4096) memory[i] = 1;
 }
 
