@@ -53,6 +53,10 @@ Scorer ScorerOf(Engine* engine) {
 Result<Engine> LoadWithoutCache(const SimulateArguments& arguments) {
   EngineOptions options = arguments.engine;
   options.kv_cache = false;
+  options.host_bytes = options.disk_bytes = 0;
+  options.disk.clear();
+  options.redis.clear();
+  options.cache_log.clear();
   options.profile = false;
   return LoadEngine(arguments.model, options);
 }

@@ -92,6 +92,18 @@ TEST_F(SimulateCommand, TheSameBitsBelowTheLimitWhateverIsEvicted) {
   EXPECT_GT(roomy["without_cache"]["largest_evicted_difference"].get<double>(), 0);
 }
 
+// What leaves a pool for one user comes back from memory; the run to compare with has no tiers.
+TEST_F(SimulateCommand, TiersAreCountedApartAndChangeNoBit) {
+  const auto got =
+      Json({"--compare", "--kv-pages", "4", "--host-bytes", "100000000"}, ShortModel(96));
+  EXPECT_EQ(got["without_cache"]["different"], 0);
+  ASSERT_EQ(got["tiers"].size(), 2);
+  EXPECT_EQ(got["tiers"][1]["tier"], "host");
+  EXPECT_GT(got["tiers"][1]["hits"].get<int>(), 0);
+  EXPECT_EQ(got["tiers"][0]["tokens"].get<int>() + got["tiers"][1]["tokens"].get<int>(),
+            got["tokens_asked"].get<int>() - got["tokens_computed"].get<int>());
+}
+
 TEST_F(SimulateCommand, ShowsTablesAndTakesTheOptionsOfTheEngine) {
   const Outcome outcome = Simulate({"--disable-auc", "--disable-context"}, kExample + "/model");
   ASSERT_EQ(outcome.status, 0) << outcome.err;
