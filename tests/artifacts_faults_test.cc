@@ -220,9 +220,22 @@ TEST(Rebuild, MakesOnlyWhatChanged) {
   EXPECT_EQ(changed.objects, 2);  // attention, and the file with what writes pages
   EXPECT_EQ(changed.libraries, 6);
 
+  // A folder may have more than artifacts: only what a run made goes.
+  folder.Write("artifacts/bucket_list.txt", "somebody's");
+  folder.Write("artifacts/build/build.ninja", "somebody's");
+  folder.Write("artifacts/build/rows.o", "somebody's");
   options.seq_lens = {40};
   Compile(options);
   EXPECT_FALSE(fs::exists(folder / "artifacts/bucket_96_1.so"));
+  int buckets = 0;  // objects of buckets that are left
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "artifacts/build")) {
+    const std::string name = entry.path().filename().string();
+    buckets += name.starts_with("bucket_") && name.ends_with(".o") ? 1 : 0;
+  }
+  EXPECT_EQ(buckets, 2);
+  for (const char* stranger : {"bucket_list.txt", "build/build.ninja", "build/rows.o"}) {
+    EXPECT_TRUE(fs::exists(fs::path(folder / "artifacts") / stranger)) << stranger;
+  }
 }
 
 TEST(Rebuild, RefusesWhatCannotBeMeant) {

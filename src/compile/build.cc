@@ -38,6 +38,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWeightsFile = "weights.bin";
 constexpr int64_t kMostSize = int64_t{1} << 24;
+constexpr std::size_t kKeyDigits = 16;  // of a key in the names of objects
 
 Status WriteText(const std::string& path, std::string_view text) {
   std::ofstream out(path, std::ios::binary);
@@ -178,7 +179,8 @@ class Build {
   // The object of a source; a job where there is none yet.
   Result<std::string> Object(const Compiler& compiler, const std::string& name,
                              const std::string& text, std::vector<Job>* jobs) {
-    const std::string stem = fmt::format("{}-{}", name, KeyOf(compiler, text).substr(0, 16));
+    const std::string stem =
+        fmt::format("{}-{}", name, KeyOf(compiler, text).substr(0, kKeyDigits));
     const std::string object = Folder(stem + ".o");
     kept_.insert(object);
     kept_.insert(Folder(stem + ".cc"));
@@ -333,20 +335,30 @@ class Build {
     return file.Commit();
   }
 
-  // Objects and libraries that these options don't ask for.
+  // Objects and libraries that an earlier run made and these options don't ask for; nothing else
+  // that a folder has, which may be anybody's.
   void RemoveStale() {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-      if (entry.is_regular_file() && !kept_.contains(Folder(entry.path().filename().string()))) {
-        fs::remove(entry.path(), error);
-      }
+      const std::string name = entry.path().filename().string();
+      if (IsIntermediate(name) && !kept_.contains(Folder(name))) fs::remove(entry.path(), error);
     }
+    if (!earlier_) return;
     std::set<std::string> libraries;
     for (const BucketRecord& bucket : report_.metadata.buckets) libraries.insert(bucket.library);
-    for (const fs::directory_entry& entry : fs::directory_iterator(options_.out, error)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("bucket_") && !libraries.contains(name)) fs::remove(entry.path(), error);
+    for (const BucketRecord& bucket : earlier_->buckets) {
+      if (!libraries.contains(bucket.library)) fs::remove(Out(bucket.library), error);
     }
+  }
+
+  // As Object names them: NAME-KEY.cc and NAME-KEY.o.
+  static bool IsIntermediate(const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos || dot <= kKeyDigits) return false;
+    const std::string ending = name.substr(dot);
+    const std::string key = name.substr(dot - kKeyDigits, kKeyDigits);
+    return (ending == ".cc" || ending == ".o") && name[dot - kKeyDigits - 1] == '-' &&
+           key.find_first_not_of("0123456789abcdef") == std::string::npos;
   }
 
   static std::string Xxh3(std::span<const std::byte> bytes) {

@@ -1,6 +1,7 @@
 #include "compile/compiler.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -40,6 +41,8 @@ Result<Compiler> Compiler::Find(const std::string& folder) {
   std::ofstream(test) << "#include <hwy/highway.h>\n";
   HSTU_ASSIGN_OR_RETURN(const ProcessOutcome found,
                         RunProcess({program, "-std=c++20", "-E", "-o", "/dev/null", test}));
+  std::error_code ignored;
+  std::filesystem::remove(test, ignored);
   if (found.status != 0) {
     return MakeError(ErrorCode::kIo,
                      "{} finds no hwy/highway.h: compiling a model needs libhwy-dev (apt-get "
