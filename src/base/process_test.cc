@@ -30,5 +30,18 @@ TEST(Process, WordsAreNoShellText) {
   EXPECT_EQ(outcome->output, "a b; $(exit 1)");
 }
 
+TEST(Process, MayBeLookedAtWhileItRuns) {
+  auto process =
+      Process::Start({"sh", "-c", "echo begun; sleep 0.2; exit 4"}, Process::Output::kStandard);
+  ASSERT_TRUE(process.ok()) << process.error().message;
+  std::string text;
+  while (text.empty()) ASSERT_TRUE(process->Read(1000, &text));
+  EXPECT_EQ(text, "begun\n");
+  EXPECT_GT(PeakResidentBytes(process->pid()), 100000);
+  EXPECT_EQ(process->Wait(), 4);
+}
+
+TEST(Process, MemoryOfOneThatIsGoneIsZero) { EXPECT_EQ(PeakResidentBytes(-1), 0); }
+
 }  // namespace
 }  // namespace hstu

@@ -1,10 +1,11 @@
 // hstu bench: latency, tokens/s and memory of given requests, loading excluded.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "cli/artifacts_report.h"
 #include "cli/command.h"
 #include "cli/engine_options.h"
@@ -34,17 +36,6 @@ struct BenchOptions {
   std::string profile;
   std::string warm_up;
 };
-
-// The largest resident size of the process so far, in bytes.
-std::int64_t PeakBytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    std::int64_t kilobytes = 0;
-    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
 
 struct Measured {
   std::vector<double> seconds;  // of each call, ascending
@@ -130,7 +121,7 @@ Result<int> RunBench(const BenchOptions& options) {
     json["latency"][name] = Quantile(measured.seconds, quantile);
   }
   json["tokens_per_second"] = static_cast<double>(measured.tokens) / measured.total_seconds;
-  json["peak_bytes"] = PeakBytes();
+  json["peak_bytes"] = PeakResidentBytes(getpid());
   json["allocations_per_step"] = measured.allocations_per_step;
   json["arena_bytes"] = engine.stats().arena_bytes;
   const EngineStats stats = engine.stats();
