@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/timing.h"
 #include "bench/stack_model.h"
 #include "compile/build.h"
 #include "compile/eager.h"
@@ -20,18 +21,6 @@
 
 namespace hstu {
 namespace {
-
-double Seconds(const std::function<void()>& body) {
-  const auto begin = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 // A step's shape.
 struct Case {
@@ -86,7 +75,7 @@ int RunCase(const std::string& model, const std::string& artifacts, const Case& 
   std::vector<double> seconds[3];
   for (int round = 0; round <= repeats; ++round) {
     for (int i = 0; i < 3; ++i) {
-      const double took = Seconds(runs[i]);
+      const double took = SecondsOf(runs[i]);
       if (round > 0) seconds[i].push_back(took);
     }
   }
@@ -140,7 +129,7 @@ int Run(int repeats) {
     options.batches = nine ? std::vector<int64_t>{1, 4, 8} : std::vector<int64_t>{1};
     std::filesystem::remove_all(options.out);
     Status status;
-    const double seconds = Seconds([&] {
+    const double seconds = SecondsOf([&] {
       const Result<CompileReport> report = CompileModel(options);
       if (!report.ok()) status = report.error();
     });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/timing.h"
 #include "bench/fma_peak.h"
 #include "bench/stack_model.h"
 #include "hstu/hstu.hpp"
@@ -18,11 +19,6 @@ constexpr int64_t kTokens = 4096;
 constexpr int64_t kCandidates = 256;
 constexpr const char* kStages =
     R"([{"num_layers": 1}, {"num_layers": 3, "aggregation_window": 4, "aggregation_stride": 4}])";
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Samples {
   std::vector<double> wall;       // seconds

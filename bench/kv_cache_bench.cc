@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "base/timing.h"
 #include "bench/ratio.h"
 #include "bench/read_bandwidth.h"
 #include "bench/stack_model.h"
@@ -31,17 +30,6 @@ constexpr int64_t kVideos = 100000;
 constexpr int64_t kHistory = 4096;
 constexpr int64_t kNew = 128;
 constexpr int64_t kCandidates = 256;
-
-double Seconds(const std::function<void()>& body) {
-  const auto begin = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 Request MakeRequest(const std::string& user_id, int64_t history, int64_t candidates) {
   std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(user_id)));
@@ -95,8 +83,8 @@ void CachedAgainstFresh(const std::string& model, int repeats) {
     std::vector<double> cold;
     for (int i = 0; i < repeats; ++i) {
       Rank(&cached, known);
-      warm.push_back(Seconds([&] { Rank(&cached, whole); }));
-      cold.push_back(Seconds([&] { Rank(&fresh, whole); }));
+      warm.push_back(SecondsOf([&] { Rank(&cached, whole); }));
+      cold.push_back(SecondsOf([&] { Rank(&fresh, whole); }));
     }
     const double ratio = Median(cold) / Median(warm);
     const double flops =
@@ -112,7 +100,7 @@ void CachedAgainstFresh(const std::string& model, int repeats) {
   const Request nothing = MakeRequest("u", kHistory, 0);
   std::vector<double> times;
   for (int i = 0; i < 20 * repeats; ++i) {
-    times.push_back(Seconds([&] { Rank(&cached, nothing); }));
+    times.push_back(SecondsOf([&] { Rank(&cached, nothing); }));
   }
   fmt::print("bookkeeping of {} tokens: {:.1f} us, {:.2f} % of the request above\n", kHistory,
              Median(times) * 1e6, 100 * Median(times) / step_seconds);
@@ -143,8 +131,8 @@ void BackFrom(const std::string& model, const std::string& states, const char* t
     Rank(&engine, user);
     for (const Request& other : others) Rank(&engine, other);
     engine.WaitForSaves();
-    back.push_back(Seconds([&] { Rank(&engine, user); }));
-    computed.push_back(Seconds([&] { Rank(&fresh, user); }));
+    back.push_back(SecondsOf([&] { Rank(&engine, user); }));
+    computed.push_back(SecondsOf([&] { Rank(&fresh, user); }));
     Rank(&engine, known);
     for (const Request& other : others) Rank(&engine, other);
     engine.WaitForSaves();
@@ -232,7 +220,7 @@ void MillionUsers() {
   std::mt19937 random(1);
   std::shuffle(names.begin(), names.end(), random);
   int64_t found = 0;
-  const double seconds = Seconds([&] {
+  const double seconds = SecondsOf([&] {
     for (const std::string& name : names) found += cache.Find(name) != nullptr ? 1 : 0;
   });
   fmt::print("{} users: lookup {:.0f} ns, {:.0f} bytes a user\n", found, seconds / kUsers * 1e9,

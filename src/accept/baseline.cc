@@ -24,9 +24,7 @@ Result<Baseline> ReadBaseline(const std::string& path) {
 
 Status WriteBaseline(const Baseline& baseline, const std::string& path) {
   const nlohmann::ordered_json json{{kRatio, baseline.steady_step_ratio}};
-  HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  HSTU_RETURN_IF_ERROR(file.Write(json.dump(2) + "\n"));
-  return file.Commit();
+  return WriteWholeFile(path, json.dump(2) + "\n");
 }
 
 }  // namespace hstu

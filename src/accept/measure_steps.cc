@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "accept/checks.h"
 #include "base/error.h"
+#include "base/timing.h"
 #include "engine/warm_up.h"
 
 namespace hstu {
@@ -21,15 +21,8 @@ constexpr int kFewestSwitches = 5;
 constexpr double kSecondsOfSwitches = 4.0;
 constexpr int kStepsInABucket = 3;  // one after a switch, and two more
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-double SecondsOf(Engine* engine, const std::vector<Request>& requests) {
-  const auto begin = std::chrono::steady_clock::now();
-  engine->Rank(requests);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+double StepSeconds(Engine* engine, const std::vector<Request>& requests) {
+  return SecondsOf([&] { engine->Rank(requests); });
 }
 
 struct BucketTimes {
@@ -42,10 +35,10 @@ struct BucketTimes {
 void Compare(Engine* compiled, Engine* builtin, BucketTimes* times) {
   std::vector<double> of_compiled;
   std::vector<double> of_builtin;
-  double total = SecondsOf(compiled, times->requests) + SecondsOf(builtin, times->requests);
+  double total = StepSeconds(compiled, times->requests) + StepSeconds(builtin, times->requests);
   for (int i = 0; i < kRounds && (i < kFewestRounds || total < kSecondsABucket); ++i) {
-    of_compiled.push_back(SecondsOf(compiled, times->requests));
-    of_builtin.push_back(SecondsOf(builtin, times->requests));
+    of_compiled.push_back(StepSeconds(compiled, times->requests));
+    of_builtin.push_back(StepSeconds(builtin, times->requests));
     total += of_compiled.back() + of_builtin.back();
   }
   times->compiled = Median(of_compiled);
@@ -65,7 +58,7 @@ Metric MeasureSwitches(Engine* engine, const std::vector<BucketTimes>& buckets) 
     if (round >= kFewestSwitches && total > kSecondsOfSwitches) break;
     for (size_t i = 0; i < buckets.size(); ++i) {
       for (int step = 0; step < kStepsInABucket; ++step) {
-        const double seconds = SecondsOf(engine, buckets[i].requests);
+        const double seconds = StepSeconds(engine, buckets[i].requests);
         (step == 0 ? first : others)[i].push_back(seconds);
         total += seconds;
       }

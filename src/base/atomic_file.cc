@@ -85,4 +85,10 @@ Status AtomicFile::Commit() {
   return {};
 }
 
+Status WriteWholeFile(const std::string& path, std::string_view bytes) {
+  HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  HSTU_RETURN_IF_ERROR(file.Write(bytes));
+  return file.Commit();
+}
+
 }  // namespace hstu

@@ -35,6 +35,9 @@ class AtomicFile {
   int fd_ = -1;  // -1: committed or moved from
 };
 
+// All of a file at once.
+Status WriteWholeFile(const std::string& path, std::string_view bytes);
+
 }  // namespace hstu
 
 #endif  // HSTU_BASE_ATOMIC_FILE_H_

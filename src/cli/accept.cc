@@ -26,16 +26,10 @@ struct AcceptArguments {
   std::string out;
 };
 
-Status WriteFile(const std::string& path, const std::string& text) {
-  HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  HSTU_RETURN_IF_ERROR(file.Write(text));
-  return file.Commit();
-}
-
 Status WriteReports(const AcceptanceReport& report, const std::string& folder) {
-  HSTU_RETURN_IF_ERROR(WriteFile(folder + "/report.json", ReportJson(report).dump(2) + "\n"));
-  HSTU_RETURN_IF_ERROR(WriteFile(folder + "/report.html", ReportHtml(report)));
-  return WriteFile(folder + "/junit.xml", ReportJunit(report));
+  HSTU_RETURN_IF_ERROR(WriteWholeFile(folder + "/report.json", ReportJson(report).dump(2) + "\n"));
+  HSTU_RETURN_IF_ERROR(WriteWholeFile(folder + "/report.html", ReportHtml(report)));
+  return WriteWholeFile(folder + "/junit.xml", ReportJunit(report));
 }
 
 // What can't be loaded or run is a report too.

@@ -36,9 +36,7 @@ Result<int> RunConfig(const ConfigArguments& arguments) {
     HSTU_RETURN_IF_ERROR(FlushStandardOutput());
     return kExitOk;
   }
-  HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(arguments.out));
-  HSTU_RETURN_IF_ERROR(file.Write(made.json));
-  HSTU_RETURN_IF_ERROR(file.Commit());
+  HSTU_RETURN_IF_ERROR(WriteWholeFile(arguments.out, made.json));
   return kExitOk;
 }
 

@@ -23,9 +23,7 @@ Status WriteJson(const nlohmann::ordered_json& value, const std::string& file) {
     HSTU_RETURN_IF_ERROR(WriteStandardOutput(text));
     return FlushStandardOutput();
   }
-  HSTU_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::Create(file));
-  HSTU_RETURN_IF_ERROR(out.Write(text));
-  return out.Commit();
+  return WriteWholeFile(file, text);
 }
 
 }  // namespace hstu

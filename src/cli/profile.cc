@@ -22,9 +22,7 @@ void AddProfileOption(CLI::App& app, std::string& file, EngineOptions& options) 
 
 Status WriteProfile(const Engine& engine, const std::string& file) {
   if (file.empty()) return {};
-  HSTU_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::Create(file));
-  HSTU_RETURN_IF_ERROR(out.Write(engine.ProfileTrace()));
-  HSTU_RETURN_IF_ERROR(out.Commit());
+  HSTU_RETURN_IF_ERROR(WriteWholeFile(file, engine.ProfileTrace()));
   const std::string table = engine.ProfileTable();
   std::fwrite(table.data(), 1, table.size(), stderr);
   return {};

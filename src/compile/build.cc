@@ -161,9 +161,8 @@ class Build {
     PackDenseWeights(files_, block.get());
     const std::span bytes(block.get(), static_cast<std::size_t>(weights.bytes));
     weights.xxh3 = Xxh3(bytes);
-    HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(Out(kWeightsFile)));
-    HSTU_RETURN_IF_ERROR(file.Write({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-    return file.Commit();
+    return WriteWholeFile(Out(kWeightsFile),
+                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
   // Of a source as it will be compiled.
@@ -330,9 +329,7 @@ class Build {
   }
 
   Status WriteMetadata() {
-    HSTU_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(Out(kMetadataFile)));
-    HSTU_RETURN_IF_ERROR(file.Write(ToJson(report_.metadata).dump(2) + "\n"));
-    return file.Commit();
+    return WriteWholeFile(Out(kMetadataFile), ToJson(report_.metadata).dump(2) + "\n");
   }
 
   // Objects and libraries that an earlier run made and these options don't ask for; nothing else
