@@ -251,6 +251,10 @@ void KvCache::Forget(std::string_view user_id) {
   Erase(user_id);
 }
 
+void KvCache::ForgetAll() {
+  while (oldest_ != nullptr) Forget(std::string(oldest_->user_id));
+}
+
 void KvCache::Erase(std::string_view user_id) {
   const auto found = users_.find(user_id);
   if (found == users_.end()) return;

@@ -89,8 +89,9 @@ class KvCache {
 
   static void Unpin(UserState* user) { --user->pins; }
 
-  // Forgets a user, who must not be pinned, everywhere.
+  // Forgets a user, or all of them, who must not be pinned, everywhere.
   void Forget(std::string_view user_id);
+  void ForgetAll();
 
   // The least recently used first.
   template <typename Body>

@@ -403,9 +403,7 @@ void Ranker::ForgetUsers() {
   if (tiers_ != nullptr) {
     tiers_->ForgetAll();
   } else if (cache_) {
-    std::vector<std::string> users;
-    cache_->ForEach([&](const UserState& user) { users.push_back(user.user_id); });
-    for (const std::string& user : users) cache_->Erase(user);
+    cache_->ForgetAll();
   }
 }
 

@@ -36,9 +36,7 @@ void UserTiers::EndStep(UserState* user) {
 
 void UserTiers::ForgetAll() {
   transfers_.Drain();
-  std::vector<std::string> users;
-  cache_.ForEach([&](const UserState& user) { users.push_back(user.user_id); });
-  for (const std::string& user : users) cache_.Forget(user);
+  cache_.ForgetAll();
   TierStack& tiers = transfers_.tiers();
   for (size_t i = 0; i < tiers.size(); ++i) {
     for (const std::string& user : tiers.tier(i).Users()) tiers.Erase(user);
