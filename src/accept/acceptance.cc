@@ -27,7 +27,8 @@ Status RunChecks(const Subject& subject, const Limits& limits, Acceptance* accep
     report.metrics.push_back(std::move(metric));
   };
   add(CheckFallbacks(subject), limits.fallback_kernels);
-  HSTU_ASSIGN_OR_RETURN(Metric hits, CheckHits(subject));
+  EngineStats stats;
+  HSTU_ASSIGN_OR_RETURN(Metric hits, CheckHits(subject, &stats));
   add(std::move(hits), limits.artifact_hits);
   Plot differences;
   HSTU_ASSIGN_OR_RETURN(Metric consistency, CheckConsistency(subject, &differences));
@@ -37,7 +38,7 @@ Status RunChecks(const Subject& subject, const Limits& limits, Acceptance* accep
   add(std::move(eviction), limits.eviction);
   HSTU_ASSIGN_OR_RETURN(Metric start, CheckColdStart(subject));
   add(std::move(start), limits.cold_start);
-  HSTU_ASSIGN_OR_RETURN(Metric peak, CheckPeakMemory(subject, limits.memory_budget.value_or(0.0)));
+  HSTU_ASSIGN_OR_RETURN(Metric peak, CheckPeakMemory(subject, limits.memory_budget, stats));
   add(std::move(peak), limits.peak_memory);
   const Baseline baseline = subject.options.baseline.value_or(Baseline());
   Plot steps;

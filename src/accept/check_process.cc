@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/timing.h"
 
 namespace hstu {
 namespace {
@@ -60,9 +61,7 @@ Result<std::string> FirstRequest(const std::string& requests) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("hstu_accept.{}.jsonl", getpid()))
           .string();
-  HSTU_ASSIGN_OR_RETURN(AtomicFile first, AtomicFile::Create(path));
-  HSTU_RETURN_IF_ERROR(first.Write(std::string(text.substr(0, text.find('\n'))) + "\n"));
-  HSTU_RETURN_IF_ERROR(first.Commit());
+  HSTU_RETURN_IF_ERROR(WriteWholeFile(path, std::string(text.substr(0, text.find('\n'))) + "\n"));
   return path;
 }
 
@@ -80,30 +79,28 @@ Result<Metric> CheckColdStart(const Subject& subject) {
   std::error_code ignored;
   std::filesystem::remove(first, ignored);
   if (!status.ok()) return status.error();
-  std::sort(seconds.begin(), seconds.end());
-  return Metric{"cold_start",
-                "From a process's start to its first logits",
-                "s",
-                LimitSide::kAtMost,
-                seconds[seconds.size() / 2],
-                {},
-                fmt::format("median of {} starts, {:.3f} to {:.3f} s", kStarts, seconds.front(),
-                            seconds.back())};
+  const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
+  return Metric{
+      "cold_start",
+      "From a process's start to its first logits",
+      "s",
+      LimitSide::kAtMost,
+      Median(seconds),
+      {},
+      fmt::format("median of {} starts, {:.3f} to {:.3f} s", kStarts, *fastest, *slowest)};
 }
 
-Result<Metric> CheckPeakMemory(const Subject& subject, double budget) {
-  HSTU_ASSIGN_OR_RETURN(const Engine engine, subject.Load(true, subject.options.engine.kv_cache));
-  const EngineStats stats = engine.stats();
-  std::string how = "the given budget";
-  if (budget == 0.0) {
-    budget = kBudgetFactor *
-                 static_cast<double>(stats.weight_bytes + stats.arena_bytes + stats.kv_bytes) +
-             kBudgetRest;
-    how = fmt::format("1.25 x (weights {:.1f}, arenas {:.1f}, cache {:.1f} MB) + 64 MB",
-                      static_cast<double>(stats.weight_bytes) / 1e6,
-                      static_cast<double>(stats.arena_bytes) / 1e6,
-                      static_cast<double>(stats.kv_bytes) / 1e6);
-  }
+Result<Metric> CheckPeakMemory(const Subject& subject, std::optional<double> given,
+                               const EngineStats& stats) {
+  const auto held = static_cast<double>(stats.weight_bytes + stats.arena_bytes + stats.kv_bytes);
+  const bool is_given = given.value_or(0.0) > 0.0;
+  const double budget = is_given ? *given : kBudgetFactor * held + kBudgetRest;
+  const std::string how =
+      is_given ? "the given budget"
+               : fmt::format("1.25 x (weights {:.1f}, arenas {:.1f}, cache {:.1f} MB) + 64 MB",
+                             static_cast<double>(stats.weight_bytes) / 1e6,
+                             static_cast<double>(stats.arena_bytes) / 1e6,
+                             static_cast<double>(stats.kv_bytes) / 1e6);
   HSTU_ASSIGN_OR_RETURN(const ChildRun run, RankInChild(subject, subject.options.requests));
   const auto peak = static_cast<double>(run.peak_bytes);
   return Metric{"peak_memory",

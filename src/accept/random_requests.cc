@@ -2,20 +2,16 @@
 
 #include <algorithm>
 
+#include "engine/warm_up.h"
+
 namespace hstu {
 
 RandomRequests::RandomRequests(const ModelConfig& config, std::span<const Request> like,
                                uint32_t seed)
     : config_(config),
       context_(static_cast<int64_t>(config.contextual_features.size())),
-      random_(seed) {
-  for (const Request& request : like) {
-    const bool has_actions =
-        !config.action_feature || request.actions.size() == request.items.size();
-    const bool has_context = request.contextual.size() >= config.contextual_features.size();
-    if (!request.items.empty() && has_actions && has_context) usable_.push_back(&request);
-  }
-}
+      usable_(UsableRequests(config, like, false)),
+      random_(seed) {}
 
 int64_t RandomRequests::Number(int64_t least, int64_t most) {
   const auto range = static_cast<uint64_t>(std::max<int64_t>(0, most - least)) + 1;

@@ -14,11 +14,9 @@ namespace hstu {
 
 class RandomRequests {
  public:
-  // Takes ids, actions and contextual features from `like`. Config and requests must outlive it.
+  // Takes ids, actions and contextual features from `like`, of which one at least must be usable
+  // (see engine/warm_up.h). Config and requests must outlive it.
   RandomRequests(const ModelConfig& config, std::span<const Request> like, uint32_t seed);
-
-  // False where no request has items and all contextual features: nothing can be drawn.
-  bool any() const { return !usable_.empty(); }
 
   // `tokens` in all, history and candidates, or as near as limits allow.
   Request OfTokens(int64_t tokens);
@@ -33,7 +31,7 @@ class RandomRequests {
  private:
   const ModelConfig& config_;
   const int64_t context_;
-  std::vector<const Request*> usable_;
+  const std::vector<const Request*> usable_;
   std::mt19937 random_;
 };
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "compile/target.h"
+#include "engine/warm_up.h"
 #include "model/weights.h"
 
 namespace hstu {
@@ -13,6 +14,11 @@ Result<Subject> Subject::Open(const AcceptanceOptions& options, std::span<const 
   HSTU_ASSIGN_OR_RETURN(Metadata metadata, ParseMetadata(file.text(), path));
   HSTU_ASSIGN_OR_RETURN(const Target target, ParseTarget(metadata.target));
   HSTU_ASSIGN_OR_RETURN(const ModelFiles model, ModelFiles::Load(options.model));
+  if (UsableRequests(model.config(), requests, false).empty()) {
+    return MakeError(ErrorCode::kBadData,
+                     "{}: none of its requests has items and all contextual features",
+                     options.requests);
+  }
   const int threads = options.engine.threads > 0 ? options.engine.threads : AvailableProcessors();
   return Subject{options, requests, model.config(), std::move(metadata), target.isa, threads};
 }

@@ -24,7 +24,8 @@ struct Subject {
   Isa isa = Isa::kScalar;  // of the artifacts
   int threads = 1;
 
-  // Errors are those of the artifacts' and the model's files.
+  // Errors are those of the artifacts' and the model's files; kBadData where none of the requests
+  // is usable (see engine/warm_up.h).
   static Result<Subject> Open(const AcceptanceOptions& options, std::span<const Request> requests);
 
   // Then differences are relative to the request's largest logit.

@@ -94,9 +94,7 @@ Result<int> RunCompile(CompileArguments& arguments) {
     HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   }
   const Metadata& metadata = report.metadata;
-  const double share =
-      static_cast<double>(metadata.NumFallbacks()) / static_cast<double>(metadata.kernels.size());
-  if (share <= kMostFallbacks) return kExitOk;
+  if (metadata.FallbackShare() <= kMostFallbacks) return kExitOk;
   std::fputs(DescribeFallbacks(metadata).c_str(), stderr);
   return kExitFallbacks;
 }

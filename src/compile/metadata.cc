@@ -171,6 +171,11 @@ int64_t Metadata::NumFallbacks() const {
                        [](const KernelRecord& kernel) { return kernel.fallback; });
 }
 
+double Metadata::FallbackShare() const {
+  if (kernels.empty()) return 0.0;
+  return static_cast<double>(NumFallbacks()) / static_cast<double>(kernels.size());
+}
+
 ordered_json ToJson(const Metadata& metadata) {
   auto buckets = ordered_json::array();
   for (const BucketRecord& bucket : metadata.buckets) buckets.push_back(BucketJson(bucket));

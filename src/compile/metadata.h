@@ -59,6 +59,7 @@ struct Metadata {
   std::vector<KernelRecord> kernels;
 
   int64_t NumFallbacks() const;
+  double FallbackShare() const;  // of all kernels
 };
 
 nlohmann::ordered_json ToJson(const Metadata& metadata);

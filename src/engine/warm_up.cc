@@ -34,8 +34,8 @@ Request Fill(const ModelConfig& config, Request like, int64_t tokens, int64_t co
 
 }  // namespace
 
-std::vector<Request> WarmUpRequests(const ModelConfig& config, std::span<const Request> like,
-                                    const StepSize& size, bool disable_context) {
+std::vector<const Request*> UsableRequests(const ModelConfig& config, std::span<const Request> like,
+                                           bool disable_context) {
   std::vector<const Request*> usable;
   for (const Request& request : like) {
     const bool has_context =
@@ -44,6 +44,12 @@ std::vector<Request> WarmUpRequests(const ModelConfig& config, std::span<const R
         !config.action_feature || request.actions.size() == request.items.size();
     if (!request.items.empty() && has_context && has_actions) usable.push_back(&request);
   }
+  return usable;
+}
+
+std::vector<Request> WarmUpRequests(const ModelConfig& config, std::span<const Request> like,
+                                    const StepSize& size, bool disable_context) {
+  const std::vector<const Request*> usable = UsableRequests(config, like, disable_context);
   std::vector<Request> requests;
   if (usable.empty()) return requests;
   const auto context =

@@ -18,9 +18,14 @@ struct StepSize {
   int64_t rows = 0;       // tokens in all, at most
 };
 
+// Those of `like` that others can be made of: with items, an action an item where the model has
+// actions, and what the model's context needs.
+std::vector<const Request*> UsableRequests(const ModelConfig& config, std::span<const Request> like,
+                                           bool disable_context);
+
 // `size.sequences` requests of nobody in particular, whose histories and candidates are those of
 // `like`, repeated or cut: the first as long as the size says, the others share what is left. Empty
-// where none of `like` has items and what the model's context needs.
+// where none of `like` is usable.
 std::vector<Request> WarmUpRequests(const ModelConfig& config, std::span<const Request> like,
                                     const StepSize& size, bool disable_context);
 
