@@ -29,11 +29,7 @@ class AcceptTest : public testing::Test {
  protected:
   void SetUp() override {
     golden_ = LoadGolden("stream_evict");
-    const CompileOptions compile = SmallBuckets(golden_.model, "accept");
-    Compile(compile);
-    for (const fs::directory_entry& entry : fs::directory_iterator(compile.out)) {
-      if (entry.is_regular_file()) fs::copy(entry.path(), folder_.path());
-    }
+    CompileInto(SmallBuckets(golden_.model, "accept"), folder_.path());
     requests_ = folder_.Write("requests.jsonl", RequestOf(4));
   }
 

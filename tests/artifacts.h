@@ -30,6 +30,14 @@ inline CompileReport Compile(const CompileOptions& options) {
   return report.value();
 }
 
+// A copy of what these options make, to be damaged.
+inline void CompileInto(const CompileOptions& options, const std::string& folder) {
+  Compile(options);
+  for (const auto& entry : std::filesystem::directory_iterator(options.out)) {
+    if (entry.is_regular_file()) std::filesystem::copy(entry.path(), folder);
+  }
+}
+
 }  // namespace hstu
 
 #endif  // HSTU_TESTS_ARTIFACTS_H_

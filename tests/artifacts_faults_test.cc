@@ -24,11 +24,7 @@ class ArtifactFaults : public testing::Test {
  protected:
   void SetUp() override {
     golden_ = LoadGolden("plain");
-    const CompileOptions compile = SmallBuckets(golden_.model, "faults");
-    Compile(compile);
-    for (const fs::directory_entry& entry : fs::directory_iterator(compile.out)) {
-      if (entry.is_regular_file()) fs::copy(entry.path(), folder_.path());
-    }
+    CompileInto(SmallBuckets(golden_.model, "faults"), folder_.path());
   }
 
   Result<Engine> Load(EngineOptions options = {}) {

@@ -17,16 +17,6 @@
 namespace hstu {
 namespace {
 
-Engine Load(const std::string& model, const EngineOptions& options) {
-  Result<Engine> engine = Engine::Load(model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 // Makes requests of given lengths out of one of the golden ones.
 class Lengths {
  public:

@@ -13,12 +13,6 @@ namespace {
 class Bitwise : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Cases, Bitwise, testing::ValuesIn(GoldenNames()), GoldenTestName);
 
-Engine Load(const std::string& model, const EngineOptions& options) {
-  Result<Engine> engine = Engine::Load(model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
 // Requests longer than the golden ones, so that several chunks of keys and blocks of rows exist.
 std::vector<Request> LongRequests(const GoldenCase& golden, std::mt19937* random) {
   std::vector<Request> requests = golden.requests;

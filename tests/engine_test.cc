@@ -15,16 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Engine Load(const GoldenCase& golden, const EngineOptions& options = {}) {
-  Result<Engine> engine = Engine::Load(golden.model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 void ExpectError(Engine* engine, const Request& request, ErrorCode code, const char* message) {
   const std::vector<Answer> answers = engine->Rank({&request, 1});
   ASSERT_EQ(answers.size(), 1u);

@@ -1,4 +1,4 @@
-// The golden cases, as requests and expected logits.
+// The golden cases, as requests and expected logits, and what tests of the engine share.
 #ifndef HSTU_TESTS_GOLDEN_H_
 #define HSTU_TESTS_GOLDEN_H_
 
@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hstu/hstu.hpp"
@@ -105,6 +107,19 @@ inline constexpr DTypes kAllDTypes[] = {{"f32", "f32"},  {"f32", "bf16"}, {"f32"
 inline int Rounds(int usual) {
   const char* limit = std::getenv("HSTU_TEST_ROUNDS");
   return limit == nullptr ? usual : std::min(usual, std::atoi(limit));
+}
+
+inline Engine Load(const std::string& model, const EngineOptions& options = {}) {
+  Result<Engine> engine = Engine::Load(model, options);
+  EXPECT_TRUE(engine.ok()) << engine.error().message;
+  return std::move(engine).value();
+}
+inline Engine Load(const GoldenCase& golden, const EngineOptions& options = {}) {
+  return Load(golden.model, options);
+}
+
+inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 inline std::string GoldenTestName(const testing::TestParamInfo<std::string>& info) {

@@ -41,12 +41,6 @@ GoldenCase LoadStream(const Case& which, const std::string& kind) {
                    Folder(which.model) + "/" + kind + "_" + page + ".jsonl");
 }
 
-Engine Load(const std::string& model, const EngineOptions& options) {
-  Result<Engine> engine = Engine::Load(model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
 EngineOptions RandomOptions(const Case& which, std::mt19937* random) {
   EngineOptions options;
   options.page_size = which.page_size;
@@ -64,10 +58,6 @@ void ExpectReference(const Answer& answer, const GoldenCase& golden, size_t i,
   for (size_t j = 0; j < answer.logits.size(); ++j) {
     ASSERT_NEAR(answer.logits[j], golden.logits[i][j], tolerance) << "request " << i;
   }
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 TEST_P(Streams, EveryStepIsTheReferencesOnEveryIsaFusedAndPlain) {

@@ -16,20 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-Engine Load(const std::string& model, const EngineOptions& options) {
-  Result<Engine> engine = Engine::Load(model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
 EngineOptions Cached() {
   EngineOptions options;
   options.kv_cache = true;
   return options;
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 class GoldenStream : public testing::TestWithParam<std::string> {};

@@ -26,12 +26,6 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-Engine Load(const GoldenCase& golden, const EngineOptions& options) {
-  Result<Engine> engine = Engine::Load(golden.model, options);
-  EXPECT_TRUE(engine.ok()) << engine.error().message;
-  return std::move(engine).value();
-}
-
 // A pool that holds one long user or a few short ones.
 EngineOptions TinyPool() {
   EngineOptions options;
@@ -52,10 +46,9 @@ EngineOptions WithDisk(const std::string& folder, EngineOptions options = TinyPo
   return options;
 }
 
-bool SameBits(const Answer& a, const Answer& b) {
+bool SameAnswer(const Answer& a, const Answer& b) {
   if (a.error.has_value() || b.error.has_value()) return false;
-  return a.logits.size() == b.logits.size() &&
-         std::memcmp(a.logits.data(), b.logits.data(), a.logits.size() * sizeof(float)) == 0;
+  return SameBits(a.logits, b.logits);
 }
 
 int64_t SomeItem(const GoldenCase& golden, size_t number) {
@@ -92,7 +85,7 @@ void ExpectSame(const std::vector<Answer>& actual, const std::vector<Answer>& ex
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     EXPECT_FALSE(actual[i].error.has_value()) << i << ": " << actual[i].error->message;
-    EXPECT_TRUE(SameBits(actual[i], expected[i])) << i;
+    EXPECT_TRUE(SameAnswer(actual[i], expected[i])) << i;
   }
 }
 
@@ -169,7 +162,7 @@ TEST_P(KvTiers, EveryAnswerHasTheBitsOfAFreshEngine) {
       const std::vector<Answer> expected = fresh.Rank(batch);
       for (size_t i = 0; i < batch.size(); ++i) {
         ASSERT_FALSE(actual[i].error.has_value()) << actual[i].error->message;
-        ASSERT_TRUE(SameBits(actual[i], expected[i]))
+        ASSERT_TRUE(SameAnswer(actual[i], expected[i]))
             << "seed " << seed << ", step " << step << ", request " << i;
       }
     }
@@ -234,7 +227,7 @@ TEST_P(StreamTiers, GoOnFromATierAsFromThePool) {
   Engine tiers = Load(golden, options);
   const std::vector<Request> others = Users(golden, 2, 40);
   for (const Request& request : golden.requests) {
-    ASSERT_TRUE(SameBits(tiers.Rank({&request, 1})[0], pool.Rank({&request, 1})[0]));
+    ASSERT_TRUE(SameAnswer(tiers.Rank({&request, 1})[0], pool.Rank({&request, 1})[0]));
     for (Request other : others) {
       while (static_cast<int64_t>(other.items.size()) * 2 < options.kv_pages * 24) {
         other.items.push_back(1);
@@ -384,7 +377,8 @@ TEST(KvTiersFailures, AFullDiskChangesNoAnswer) {
       setrlimit(RLIMIT_FSIZE, &limit);
       for (int round = 0; round < 3; ++round) {
         const std::vector<Answer> answers = RankEach(&engine, users);
-        for (size_t i = 0; i < users.size(); ++i) same = same && SameBits(answers[i], expected[i]);
+        for (size_t i = 0; i < users.size(); ++i)
+          same = same && SameAnswer(answers[i], expected[i]);
       }
       same = same && engine.stats().tiers[0].errors > 0;
     }
@@ -416,7 +410,7 @@ TEST(KvTiersFailures, RedisIsSharedAndMayVanishAndComeBack) {
     while (!stop) {
       const std::vector<Answer> answers = engine.Rank(users);
       for (size_t i = 0; i < users.size(); ++i)
-        different += SameBits(answers[i], expected[i]) ? 0 : 1;
+        different += SameAnswer(answers[i], expected[i]) ? 0 : 1;
     }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -531,7 +525,7 @@ TEST(KvTiersConcurrency, ManyCallersShareUsersATinyPoolAndItsTiers) {
             std::span(requests).subspan(first, std::min<size_t>(5, requests.size() - first));
         const std::vector<Answer> answers = engine.Rank(part);
         for (size_t i = 0; i < part.size(); ++i) {
-          if (!SameBits(answers[i], expected[first + i])) ++different;
+          if (!SameAnswer(answers[i], expected[first + i])) ++different;
         }
       }
     });

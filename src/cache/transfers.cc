@@ -169,7 +169,6 @@ void Transfers::RunArrivals() {
     lock.lock();
     counters_.arrival_seconds += seconds;
     if (arrival->layers_in_ < NumLayers()) continue;
-    counters_.arrivals_failed += arrival->failed_ ? 1 : 0;
     arrivals_.erase(std::find(arrivals_.begin(), arrivals_.end(), arrival));
   }
 }
@@ -184,6 +183,11 @@ void Transfers::BringLayer(Arrival* arrival) {
       break;
     }
     CopyIn(layer, copy, bytes->bytes);
+  }
+  // Counted before it is told: who has waited for the arrival finds it counted.
+  if (arrival->failed_) {
+    const std::lock_guard lock(mutex_);
+    ++counters_.arrivals_failed;
   }
   const std::lock_guard lock(arrival->mutex_);
   arrival->layers_in_.store(arrival->failed_ ? NumLayers() : layer + 1, std::memory_order_release);

@@ -18,27 +18,12 @@
 namespace hstu {
 namespace {
 
-// `compiled` where there is one.
-template <typename Function>
-void Prefer(Function* compiled, Function** chosen) {
-  if (compiled != nullptr) *chosen = compiled;
-}
-
+// The compiled ones where there are any.
 Operators Merge(const Operators& builtin, const Operators& compiled) {
   Operators merged = builtin;
-  Prefer(compiled.embed_tokens, &merged.embed_tokens);
-  Prefer(compiled.layer_norm, &merged.layer_norm);
-  Prefer(compiled.in_linear_silu, &merged.in_linear_silu);
-  Prefer(compiled.reshape_and_cache, &merged.reshape_and_cache);
-  Prefer(compiled.quantize_page, &merged.quantize_page);
-  Prefer(compiled.hstu_attention, &merged.hstu_attention);
-  Prefer(compiled.hstu_attention_chunk, &merged.hstu_attention_chunk);
-  Prefer(compiled.hstu_attention_join, &merged.hstu_attention_join);
-  Prefer(compiled.norm_mul, &merged.norm_mul);
-  Prefer(compiled.linear_residual, &merged.linear_residual);
-  Prefer(compiled.pool_windows, &merged.pool_windows);
-  Prefer(compiled.l2_norm, &merged.l2_norm);
-  Prefer(compiled.linear, &merged.linear);
+  ForEachOperator([&](auto member) {
+    if (compiled.*member != nullptr) merged.*member = compiled.*member;
+  });
   return merged;
 }
 

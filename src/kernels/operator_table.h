@@ -2,6 +2,9 @@
 #ifndef HSTU_KERNELS_OPERATOR_TABLE_H_
 #define HSTU_KERNELS_OPERATOR_TABLE_H_
 
+#include <cstddef>
+#include <utility>
+
 #include "kernels/embed_tokens.h"
 #include "kernels/hstu_attention.h"
 #include "kernels/in_linear_silu.h"
@@ -32,6 +35,31 @@ struct Operators {
   L2NormFn* l2_norm;
   LinearFn* linear;
 };
+
+// visit(member) for each of them, a pointer to a member of Operators.
+template <class Visit>
+constexpr void ForEachOperator(const Visit& visit) {
+  visit(&Operators::embed_tokens);
+  visit(&Operators::layer_norm);
+  visit(&Operators::in_linear_silu);
+  visit(&Operators::reshape_and_cache);
+  visit(&Operators::quantize_page);
+  visit(&Operators::hstu_attention);
+  visit(&Operators::hstu_attention_chunk);
+  visit(&Operators::hstu_attention_join);
+  visit(&Operators::norm_mul);
+  visit(&Operators::linear_residual);
+  visit(&Operators::pool_windows);
+  visit(&Operators::l2_norm);
+  visit(&Operators::linear);
+}
+static_assert(
+    [] {
+      size_t bytes = 0;
+      ForEachOperator([&](auto member) { bytes += sizeof(std::declval<Operators>().*member); });
+      return bytes;
+    }() == sizeof(Operators),
+    "an operator is left out");
 
 }  // namespace hstu
 

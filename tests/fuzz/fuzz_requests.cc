@@ -1,18 +1,10 @@
 // A line of requests: any bytes give a request or an error, and its answer is one line of JSON.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "data/answers.h"
 #include "data/requests.h"
-
-namespace {
-
-void Check(bool promise) {
-  if (!promise) std::abort();
-}
-
-}  // namespace
+#include "tests/fuzz/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view line(reinterpret_cast<const char*>(data), size);
