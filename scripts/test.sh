@@ -55,7 +55,7 @@ format() {
 # What reads compile_commands.json understands clang's options, so it takes that build's.
 lint() {
   git ls-files 'src/*.cc' ':!*_test.cc' | xargs --max-procs="$JOBS" --max-args=4 \
-    clang-tidy-14 -p build-fuzz --quiet
+    build/venv/bin/clang-tidy -p build-fuzz --quiet
 }
 
 shell_syntax() {

@@ -252,7 +252,10 @@ void KvCache::Forget(std::string_view user_id) {
 }
 
 void KvCache::ForgetAll() {
-  while (oldest_ != nullptr) Forget(std::string(oldest_->user_id));
+  while (oldest_ != nullptr) {
+    const std::string user_id = oldest_->user_id;  // the state goes with what it names
+    Forget(user_id);
+  }
 }
 
 void KvCache::Erase(std::string_view user_id) {

@@ -161,6 +161,8 @@ void Transfers::RunArrivals() {
     const auto next = std::min_element(
         arrivals_.begin(), arrivals_.end(),
         [](const auto& a, const auto& b) { return a->next_layer_ < b->next_layer_; });
+    // Copied, since the list may grow meanwhile.
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
     const std::shared_ptr<Arrival> arrival = *next;
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();

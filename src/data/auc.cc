@@ -71,7 +71,7 @@ Auc ScoreAuc::Compute() {
                static_cast<std::int64_t>(negatives_.size()));
   auto positive = positives_.begin();
   auto negative = negatives_.begin();
-  auto take = [](auto* at, auto end, float score) {
+  auto take = [](auto* at, const auto& end, float score) {
     std::int64_t count = 0;
     for (; *at != end && **at == score; ++*at) ++count;
     return count;

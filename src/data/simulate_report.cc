@@ -45,7 +45,7 @@ std::string ComparisonLines(const SimulateReport& report) {
   if (compared.different > 0) {
     text += fmt::format(", the largest difference is {:.3g}", compared.largest_difference);
   }
-  text += "\n";
+  text += '\n';
   if (compared.evicted > 0) {
     text += fmt::format("{:<14} {} answers had evicted tokens, the largest difference is {:.3g}\n",
                         "", compared.evicted, compared.largest_evicted_difference);

@@ -37,7 +37,7 @@ int Fail(hstuError code, const char* message) noexcept {
   try {
     Errors().last = message;
   } catch (...) {
-    // The code alone has to do.
+    Errors().last.clear();  // the code alone has to do
   }
   return code;
 }
