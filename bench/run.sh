@@ -5,10 +5,11 @@
 #   bench/run.sh peers     latency, memory and start beside torch, onnxruntime and openvino
 #   bench/run.sh roofline  every operator against the peaks of the same run
 #   bench/run.sh scaling   cost by length, batch and threads
+#   bench/run.sh attention_update   the operator beside a merge in torch
 source "$(dirname "$0")/../scripts/common.sh"
 
 case "${1:-}" in
-  peers | roofline | scaling) ;;
+  peers | roofline | scaling | attention_update) ;;
   *)
     sed -n '/^#   /s/^# *//p' "$0" >&2
     exit 2

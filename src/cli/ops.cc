@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/standard_output.h"
+#include "kernels/operator_library.h"
 #include "kernels/operators.h"
 #include "kernels/registry.h"
 
@@ -29,8 +30,8 @@ nlohmann::ordered_json List(const OperatorRegistry& registry) {
   return list;
 }
 
-std::string Text(const OperatorRegistry& registry) {
-  std::string text;
+std::string Text(const OperatorRegistry& registry, const std::string& path) {
+  std::string text = fmt::format("operator path: {}\n", path.empty() ? "none" : path);
   for (const OperatorInfo& info : registry.operators()) {
     fmt::format_to(std::back_inserter(text), "{}: {}\n  from {}\n  variants:", info.name,
                    info.summary, info.origin);
@@ -40,11 +41,18 @@ std::string Text(const OperatorRegistry& registry) {
   return text;
 }
 
-Result<int> RunOps(const std::string& json) {
-  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
-  if (!json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(List(registry), json));
-  if (json != "-") {
-    HSTU_RETURN_IF_ERROR(WriteStandardOutput(Text(registry)));
+struct OpsOptions {
+  std::string json;
+  std::string operator_path;
+};
+
+Result<int> RunOps(const OpsOptions& options) {
+  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
+  const std::string path = OperatorPath(options.operator_path);
+  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(path, &registry));
+  if (!options.json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(List(registry), options.json));
+  if (options.json != "-") {
+    HSTU_RETURN_IF_ERROR(WriteStandardOutput(Text(registry, path)));
     HSTU_RETURN_IF_ERROR(FlushStandardOutput());
   }
   return kExitOk;
@@ -53,9 +61,11 @@ Result<int> RunOps(const std::string& json) {
 }  // namespace
 
 Runner AddOps(CLI::App& app) {
-  auto json = std::make_shared<std::string>();
-  AddJsonOption(app, *json);
-  return [json] { return RunOps(*json); };
+  auto options = std::make_shared<OpsOptions>();
+  AddJsonOption(app, options->json);
+  app.add_option("--operator-path", options->operator_path,
+                 "folders of operator libraries, joined by ':'; by default HSTU_OPERATOR_PATH");
+  return [options] { return RunOps(*options); };
 }
 
 }  // namespace hstu

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "compile/kernel_sources.h"
+#include "kernels/operator_table.h"
 #include "kernels/panel.h"
 
 namespace hstu {
@@ -334,18 +335,23 @@ constexpr TableEntry kTable[] = {
     {"hstu_attention", "HstuAttention"},
     {"hstu_attention", "HstuAttentionChunk"},
     {"hstu_attention", "HstuAttentionJoin"},
+    {"attention_update", "AttentionUpdate"},
     {"norm_mul", "NormMul"},
+    {"row_moments", "RowMoments"},
+    {"norm_mul_moments", "NormMulMoments"},
     {"linear_residual", "LinearResidual"},
     {"pool_windows", "PoolWindows"},
     {"l2_norm", "L2Norm"},
     {"linear", "Linear"},
 };
+static_assert(std::size(kTable) * sizeof(AttentionUpdateFn*) == sizeof(Operators));
 
 }  // namespace
 
 bool HasGenerator(std::string_view op) {
-  return std::any_of(std::begin(kTable), std::end(kTable),
-                     [op](const TableEntry& entry) { return entry.op == op; });
+  return op == "linear" ||
+         std::any_of(std::begin(kGenerators), std::end(kGenerators),
+                     [op](const Generator& generator) { return generator.op == op; });
 }
 
 std::vector<GeneratedFile> GenerateKernels(const ModelFiles& files,

@@ -102,6 +102,34 @@ TEST_P(AttentionUpdate, GivesTheSameBitsForAnySplitOfRows) {
   }
 }
 
+TEST_P(AttentionUpdate, GivesTheSameBitsForPartsThatLieApart) {
+  const Case c(5, 37, 20, DType::kBF16, 10.0f);
+  const Case::Merged stacked = c.Run(AttentionUpdateFor(GetParam()), 37);
+  std::vector<std::vector<float>> lse;
+  std::vector<std::vector<std::byte>> parts;
+  std::vector<const std::byte*> lse_list;
+  std::vector<const std::byte*> part_list;
+  const int64_t bytes = c.rows * c.dim * c.element;
+  for (int64_t i = 0; i < c.sp; ++i) {
+    lse.emplace_back(c.lse.begin() + 1 + i * c.rows, c.lse.begin() + 1 + (i + 1) * c.rows);
+    const auto begin = c.parts.begin() + c.element + i * bytes;
+    parts.emplace_back(begin, begin + bytes);
+    lse_list.push_back(reinterpret_cast<const std::byte*>(lse.back().data()));
+    part_list.push_back(parts.back().data());
+  }
+  for (AttentionUpdateListFn* op : {AttentionUpdateListFor(GetParam()), AttentionUpdateListPlain}) {
+    const bool plain = op == AttentionUpdateListPlain;
+    const Case::Merged expected = plain ? c.Run(AttentionUpdatePlain, 37) : stacked;
+    std::vector<std::byte> out(bytes);
+    std::vector<float> merged(c.rows);
+    std::vector<float> scratch(AttentionUpdateScratch(c.sp, c.dim));
+    op({c.sp, c.rows, c.dim, c.dtype, lse_list.data(), part_list.data(), out.data(),
+        reinterpret_cast<std::byte*>(merged.data()), 0, c.rows, scratch.data()});
+    EXPECT_EQ(std::memcmp(out.data(), expected.out.data() + c.element, bytes), 0);
+    EXPECT_EQ(std::memcmp(merged.data(), expected.lse.data() + 1, c.rows * sizeof(float)), 0);
+  }
+}
+
 TEST_P(AttentionUpdate, IsZeroWhereNobodySawAnything) {
   const Case c(3, 16, 7, DType::kF32, 1.0f);  // row 3
   const Case::Merged merged = c.Run(AttentionUpdateFor(GetParam()), 16);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/attention_update.h"
 #include "kernels/embed_tokens.h"
 #include "kernels/hstu_attention.h"
 #include "kernels/in_linear_silu.h"
@@ -13,9 +14,11 @@
 #include "kernels/linear.h"
 #include "kernels/linear_residual.h"
 #include "kernels/norm_mul.h"
+#include "kernels/norm_mul_moments.h"
 #include "kernels/pool_windows.h"
 #include "kernels/quantize_page.h"
 #include "kernels/reshape_and_cache.h"
+#include "kernels/row_moments.h"
 
 namespace hstu {
 
@@ -29,7 +32,10 @@ struct Operators {
   // The same in two steps; null where it runs plain.
   HstuAttentionChunkFn* hstu_attention_chunk;
   HstuAttentionJoinFn* hstu_attention_join;
+  AttentionUpdateFn* attention_update;
   NormMulFn* norm_mul;
+  RowMomentsFn* row_moments;
+  NormMulMomentsFn* norm_mul_moments;
   LinearResidualFn* linear_residual;
   PoolWindowsFn* pool_windows;
   L2NormFn* l2_norm;
@@ -47,7 +53,10 @@ constexpr void ForEachOperator(const Visit& visit) {
   visit(&Operators::hstu_attention);
   visit(&Operators::hstu_attention_chunk);
   visit(&Operators::hstu_attention_join);
+  visit(&Operators::attention_update);
   visit(&Operators::norm_mul);
+  visit(&Operators::row_moments);
+  visit(&Operators::norm_mul_moments);
   visit(&Operators::linear_residual);
   visit(&Operators::pool_windows);
   visit(&Operators::l2_norm);

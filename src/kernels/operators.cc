@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/attention_update.h"
 #include "kernels/concat_nd_jagged.h"
 
 namespace hstu {
@@ -19,8 +18,9 @@ AnyFunction Erase(Function* function) {
 // An operator with a variant for every instruction set of the machine, and its plain one.
 template <typename Function>
 OperatorInfo Dispatched(const std::string& name, std::string summary, Function* (*variant_for)(Isa),
-                        Function* plain) {
-  OperatorInfo info{name, "src/kernels/" + name + ".cc", std::move(summary), {}};
+                        Function* plain, const std::string& file = "") {
+  OperatorInfo info{
+      name, "src/kernels/" + (file.empty() ? name : file) + ".cc", std::move(summary), {}};
   for (const Isa isa : SupportedIsas()) {
     info.variants.push_back({std::string(IsaName(isa)), Erase(variant_for(isa))});
   }
@@ -49,7 +49,13 @@ std::vector<OperatorInfo> List() {
                  HstuAttentionFor, HstuAttentionPlain),
       Dispatched("attention_update", "partial softmax attention of ranks, merged",
                  AttentionUpdateFor, AttentionUpdatePlain),
+      Dispatched("attention_update_list", "the same of parts that lie apart",
+                 AttentionUpdateListFor, AttentionUpdateListPlain, "attention_update"),
       Dispatched("norm_mul", "LayerNorm of the attention times U", NormMulFor, NormMulPlain),
+      Dispatched("row_moments", "mean and squares of a rank's part of a row", RowMomentsFor,
+                 RowMomentsPlain),
+      Dispatched("norm_mul_moments", "norm_mul of a rank's part of a row", NormMulMomentsFor,
+                 NormMulMomentsPlain),
       Dispatched("linear_residual", "output projection and residual", LinearResidualFor,
                  LinearResidualPlain),
       Dispatched("pool_windows", "means over windows of a stage: the next stage's tokens",
@@ -109,7 +115,10 @@ Result<Operators> SelectOperators(const OperatorRegistry& registry, Isa isa,
     operators.hstu_attention_chunk = HstuAttentionChunkFor(isa);
     operators.hstu_attention_join = HstuAttentionJoinFor(isa);
   }
+  select(&operators.attention_update, "attention_update");
   select(&operators.norm_mul, "norm_mul");
+  select(&operators.row_moments, "row_moments");
+  select(&operators.norm_mul_moments, "norm_mul_moments");
   select(&operators.linear_residual, "linear_residual");
   select(&operators.pool_windows, "pool_windows");
   select(&operators.l2_norm, "l2_norm");
