@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_rounds.h"
 #include "hstu/hstu.hpp"
 
 namespace hstu {
@@ -102,12 +101,6 @@ struct DTypes {
 inline constexpr DTypes kAllDTypes[] = {{"f32", "f32"},  {"f32", "bf16"}, {"f32", "f16"},
                                         {"f32", "int8"}, {"bf16", "f32"}, {"bf16", "bf16"},
                                         {"bf16", "int8"}};
-
-// How often a randomised test repeats itself: `usual`, or less where HSTU_TEST_ROUNDS says so.
-inline int Rounds(int usual) {
-  const char* limit = std::getenv("HSTU_TEST_ROUNDS");
-  return limit == nullptr ? usual : std::min(usual, std::atoi(limit));
-}
 
 inline Engine Load(const std::string& model, const EngineOptions& options = {}) {
   Result<Engine> engine = Engine::Load(model, options);
