@@ -56,6 +56,7 @@ TEST_P(Golden, HoldsInEveryTypeOfActivationsKeysAndValues) {
   const GoldenCase golden = LoadGolden(GetParam());
   for (const DTypes& types : kAllDTypes) {
     for (const Isa isa : SupportedIsas()) {
+      if (isa == Isa::kScalar && IsSlowBuild()) continue;
       EngineOptions options;
       options.isa = IsaName(isa);
       types.Set(&options);

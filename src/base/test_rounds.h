@@ -13,6 +13,9 @@ inline int Rounds(int usual) {
   return limit == nullptr ? usual : std::min(usual, std::atoi(limit));
 }
 
+// A sanitized build, in which the scalar target takes minutes.
+inline bool IsSlowBuild() { return std::getenv("HSTU_TEST_ROUNDS") != nullptr; }
+
 }  // namespace hstu
 
 #endif  // HSTU_BASE_TEST_ROUNDS_H_

@@ -174,9 +174,9 @@ std::vector<Shape> Shapes() {
   return setups;
 }
 
-// Those whose bits are compared: where sanitizers make the scalar target take minutes, every fifth.
+// Those whose bits are compared.
 std::vector<Shape> ShapesOfBits(Isa isa) {
-  const size_t step = isa == Isa::kScalar && Rounds(5) < 5 ? 5 : 1;
+  const size_t step = isa == Isa::kScalar && IsSlowBuild() ? 5 : 1;
   const std::vector<Shape> all = Shapes();
   std::vector<Shape> some;
   for (size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
