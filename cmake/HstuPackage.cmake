@@ -1,6 +1,5 @@
 # libhstu.so with the public API alone, and what `cmake --install` puts where.
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
 
 # The folders with the API whole, of the others what these need.
 add_library(hstu_shared SHARED $<TARGET_OBJECTS:hstu_base> $<TARGET_OBJECTS:hstu_engine>)
@@ -10,6 +9,9 @@ set_target_properties(hstu_shared PROPERTIES
   EXPORT_NAME hstu
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}
+  # Where libhstu_mpi.so is.
+  BUILD_RPATH "$ORIGIN"
+  INSTALL_RPATH "$ORIGIN"
 )
 target_link_libraries(hstu_shared PRIVATE hstu_engine)
 # Hidden visibility leaves the templates of other libraries' headers; these go as well.
@@ -23,6 +25,7 @@ target_include_directories(hstu_shared INTERFACE
 )
 
 install(TARGETS hstu_shared EXPORT hstuTargets)
+install(TARGETS hstu_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET hstu_binary)
   install(TARGETS hstu_binary)
 endif()

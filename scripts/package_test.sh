@@ -9,6 +9,8 @@ prefix="$work/prefix"
 
 cmake --install build --prefix "$prefix"
 "$prefix/bin/hstu" --version
+timeout 60 mpirun --allow-run-as-root --oversubscribe -np 2 "$prefix/bin/hstu" rank --dp \
+  --model examples/kuairand/model --requests examples/kuairand/requests.jsonl >"$work/ranks.jsonl"
 
 cmake -S examples/link -B "$work/link" -DCMAKE_PREFIX_PATH="$prefix"
 cmake --build "$work/link"

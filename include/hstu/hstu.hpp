@@ -95,6 +95,8 @@ struct Answer {
   std::int64_t evicted_tokens = 0;  // history tokens that the answer could not see
 };
 
+class Communicator;
+
 struct EngineOptions {
   int threads = 0;                // 0: one for each processor that the process may use
   std::string isa;                // "scalar", "avx2", "avx512"; empty: the best that the CPU has
@@ -130,6 +132,20 @@ struct EngineOptions {
   std::string artifacts;
   bool artifacts_optional = false;  // carry on without where they don't fit; see artifacts_error
   std::string preload = "all";      // libraries of buckets: "all", "adjacent", "none"
+  // Folders of operator libraries, joined by ':'; empty: the environment's HSTU_OPERATOR_PATH.
+  std::string operator_path;
+  // Ranks, each with an engine of the same options: the processes that mpirun started, with `mpi`,
+  // or threads that `communicator` joins. docs/scaling.md
+  bool mpi = false;
+  std::shared_ptr<Communicator> communicator;
+  std::int64_t embed_tp_size = 1;         // ranks that share the rows of embedding tables
+  std::int64_t embed_tp_min_rows = 1000;  // smaller tables are whole on every rank
+  // Ranks that share each user's K and V by pages. An answer differs in its last bits from one
+  // rank's, unless `sp_exact`: then each chunk of keys is sent by itself, which is more to send.
+  std::int64_t sp_size = 1;
+  bool sp_exact = false;
+  std::int64_t heads_tp_size = 1;  // ranks that share the heads, which they divide
+  bool dp = false;                 // spread users over groups of ranks
 };
 
 // A bucket of the artifacts.
@@ -215,6 +231,11 @@ class HSTU_API Engine {
 
   // What is cached of each user, or of one, as JSON: pages, positions, tokens and tiers.
   std::string DescribeCache(const std::optional<std::string>& user_id = std::nullopt) const;
+
+  // With ranks: rank 0's engine answers, and its calls reach the others. On another rank nothing
+  // but Follow may be called: it computes this rank's part until rank 0's engine ends.
+  bool follows() const;
+  void Follow();
 
   // What `profile` recorded so far: a Chrome trace (Perfetto opens it), and a table by operator.
   // Empty without it.

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hstu/hstu.hpp"
 
@@ -27,12 +28,25 @@ class MappedFile {
   // No read-ahead for the pages of `range`, a part of bytes(): only what is touched gets resident.
   void AdviseRandom(std::span<const std::byte> range) const;
 
+  // Gives up the whole pages of `range`, a part of bytes() that must not be touched from then on:
+  // neither memory nor addresses are taken by it.
+  void Unmap(std::span<const std::byte> range);
+
+  // Bytes that are mapped, in whole pages.
+  std::size_t mapped_bytes() const;
+
  private:
+  struct Gap {
+    std::size_t begin;
+    std::size_t end;
+  };
+
   MappedFile(std::string path, const std::byte* data, std::size_t size);
 
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::vector<Gap> gaps_;  // given up, in ascending order
 };
 
 }  // namespace hstu

@@ -1,7 +1,9 @@
 #include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,6 +34,28 @@ TEST(MappedFile, AnEmptyFileHasNoBytes) {
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->bytes().empty());
   file->AdviseRandom(file->bytes());
+}
+
+TEST(MappedFile, GivesUpWholePagesAndKeepsTheRest) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string path = TestPath("pages");
+  std::ofstream(path) << std::string(10 * page, 'x');
+  Result<MappedFile> file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->mapped_bytes(), 10 * page);
+  file->Unmap(file->bytes().subspan(6 * page + 1, 3 * page));  // two whole ones
+  file->Unmap(file->bytes().subspan(page, page));
+  file->Unmap(file->bytes().subspan(3 * page + 1, page / 2));  // none
+  EXPECT_EQ(file->mapped_bytes(), 7 * page);
+  for (const std::size_t kept : {0, 2, 3, 4, 5, 6, 9}) EXPECT_EQ(file->text()[kept * page], 'x');
+  // What takes the place of a gap outlives the file.
+  auto* gap = const_cast<std::byte*>(file->bytes().data() + page);
+  ASSERT_EQ(::mmap(gap, page, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            gap);
+  { const MappedFile moved = std::move(file).value(); }
+  *gap = std::byte{1};
+  ::munmap(gap, page);
 }
 
 TEST(MappedFile, WhatCannotBeMappedIsAnErrorThatNamesIt) {

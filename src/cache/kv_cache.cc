@@ -172,10 +172,17 @@ UserState* KvCache::Adopt(const StateHeader& header) {
 
 // Makes room for the user to hold [first, counts) of each stage, and pins it.
 bool KvCache::Reserve(UserState* user, const StagePositions& first, const StagePositions& counts) {
-  std::vector<int64_t> pages;
+  std::vector<int64_t> pages(counts.size() * shape().ranks);
+  const auto count = [&](size_t stage, int64_t from, int64_t number, int64_t step) {
+    const int64_t index = from / PageTokens();
+    for (int64_t i = index; i < index + number; ++i) {
+      pages[stage * shape().ranks + OwnerOf(i)] += step;
+    }
+  };
   for (size_t i = 0; i < counts.size(); ++i) {
-    const auto has = static_cast<int64_t>(user->stages[i].table.size());
-    pages.push_back(PagesFor(first[i], counts[i], PageTokens()) - has);
+    const UserStage& known = user->stages[i];
+    count(i, first[i], PagesFor(first[i], counts[i], PageTokens()), 1);
+    count(i, known.first, static_cast<int64_t>(known.table.size()), -1);
   }
   ++user->pins;  // no victim of its own growth
   if (MakeFree(pages)) return true;
@@ -183,7 +190,8 @@ bool KvCache::Reserve(UserState* user, const StagePositions& first, const StageP
   return false;
 }
 
-// Evicts the users that were not used for longest until each stage has so many pages free.
+// Evicts the users that were not used for longest until each stage has so many pages free, of each
+// rank.
 bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
   UserState* victim = oldest_;
   while (!IsFree(pages) && victim != nullptr) {
@@ -201,9 +209,15 @@ bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
 
 bool KvCache::IsFree(const std::vector<int64_t>& pages) const {
   for (size_t i = 0; i < pages.size(); ++i) {
-    if (pool_.free_pages(i) < pages[i]) return false;
+    if (pool_.free_pages(i / shape().ranks, i % shape().ranks) < pages[i]) return false;
   }
   return true;
+}
+
+// The page of an entry of the user's table is free again; the entry stays.
+void KvCache::Give(size_t stage, const UserStage& user, size_t entry) {
+  const int64_t index = user.first / PageTokens() + static_cast<int64_t>(entry);
+  pool_.Give(stage, OwnerOf(index), user.table[entry]);
 }
 
 // Forgets the positions from `count` on.
@@ -211,7 +225,7 @@ void KvCache::CutTail(size_t stage, int64_t count, UserStage* user) {
   user->count = count;
   const int64_t pages = PagesFor(user->first, count, PageTokens());
   while (static_cast<int64_t>(user->table.size()) > pages) {
-    pool_.Give(stage, user->table.back());
+    Give(stage, *user, user->table.size() - 1);
     user->table.pop_back();
   }
 }
@@ -220,9 +234,9 @@ void KvCache::CutTail(size_t stage, int64_t count, UserStage* user) {
 void KvCache::CutFront(size_t stage, int64_t first, UserStage* user) {
   const auto table_pages = static_cast<int64_t>(user->table.size());
   int64_t gone = first / PageTokens() - user->first / PageTokens();
+  gone = first == user->count ? table_pages : std::min(gone, table_pages);
+  for (int64_t i = 0; i < gone; ++i) Give(stage, *user, i);
   user->first = first;
-  gone = user->kept() == 0 ? table_pages : std::min(gone, table_pages);
-  for (int64_t i = 0; i < gone; ++i) pool_.Give(stage, user->table[i]);
   user->table.erase(user->table.begin(), user->table.begin() + gone);
 }
 
@@ -235,13 +249,16 @@ void KvCache::Append(UserState* user, const HistoryTokens& history, int64_t from
     UserStage& stage = user->stages[i];
     stage.count = counts[i];
     const int64_t pages = PagesFor(stage.first, stage.count, PageTokens());
-    while (static_cast<int64_t>(stage.table.size()) < pages) stage.table.push_back(pool_.Take(i));
+    while (static_cast<int64_t>(stage.table.size()) < pages) {
+      const int64_t index = stage.first / PageTokens() + static_cast<int64_t>(stage.table.size());
+      stage.table.push_back(pool_.Take(i, OwnerOf(index)));
+    }
   }
 }
 
 void KvCache::ReleasePages(UserState* user) {
   for (size_t i = 0; i < user->stages.size(); ++i) {
-    for (const int32_t page : user->stages[i].table) pool_.Give(i, page);
+    for (size_t j = 0; j < user->stages[i].table.size(); ++j) Give(i, user->stages[i], j);
     user->stages[i].table.clear();
   }
 }

@@ -110,11 +110,14 @@ class KvCache {
 
   int64_t PageTokens() const { return pool_.layout().page.page_tokens; }
   const KvModelShape& shape() const { return pool_.layout().shape; }
+  // Which rank holds the page that is number `index` of a user's stream.
+  int64_t OwnerOf(int64_t index) const { return shape().OwnerOfPosition(index * PageTokens()); }
   StagePositions ResumeWithin(const UserState& user, int64_t difference) const;
   UserState* FindOrAdd(const std::string& user_id);
   bool MakeFree(const std::vector<int64_t>& pages);
   bool IsFree(const std::vector<int64_t>& pages) const;
   bool Reserve(UserState* user, const StagePositions& first, const StagePositions& counts);
+  void Give(size_t stage, const UserStage& user, size_t entry);
   void CutTail(size_t stage, int64_t count, UserStage* user);
   void CutFront(size_t stage, int64_t first, UserStage* user);
   void Append(UserState* user, const HistoryTokens& history, int64_t from,

@@ -1,5 +1,7 @@
 #include "cache/kv_layout.h"
 
+#include <algorithm>
+
 #include "base/aligned.h"
 #include "base/error.h"
 
@@ -63,7 +65,11 @@ int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens) {
 
 std::vector<int64_t> KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens) {
   std::vector<int64_t> pages = MostKept(shape.stages, shape.max_history_tokens);
-  for (int64_t& count : pages) count = CeilDiv(count, page_tokens) + 1;
+  for (int64_t& count : pages) {
+    const int64_t chunks = CeilDiv(CeilDiv(count, kKeyChunk) + 1, shape.ranks);
+    count = CeilDiv(count, page_tokens) + 1;
+    if (shape.ranks > 1) count = std::min(count, chunks * kKeyChunk / page_tokens);
+  }
   return pages;
 }
 

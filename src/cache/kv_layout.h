@@ -21,7 +21,10 @@ struct KvModelShape {
   int64_t hidden_size = 0;         // C, of outputs that wait for their window
   int64_t max_history_tokens = 0;  // of one user, in the first stage
   KvDType dtype = KvDType::kF32;
+  // That share a user's pages: each holds those of every ranks-th chunk of kKeyChunk positions.
+  int64_t ranks = 1;
 
+  int64_t OwnerOfPosition(int64_t position) const { return position / kKeyChunk % ranks; }
   int64_t num_stages() const { return static_cast<int64_t>(stages.size()); }
 };
 
@@ -54,8 +57,8 @@ int64_t OpenPageBytes(const KvPageLayout& page);
 // Pages of a layer that hold the positions [first, end); the first page may begin in its middle.
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens);
 
-// Pages that one user fills at most in a layer of each stage: a first page that begins in its
-// middle included.
+// Pages that one user fills at most in a layer of each stage, on one rank: a first page that begins
+// in its middle included.
 std::vector<int64_t> KvPagesPerUser(const KvModelShape& shape, int64_t page_tokens);
 
 // Bytes of one user at max_history_tokens, K and V of all layers.

@@ -18,7 +18,8 @@ PagePool::PagePool(KvLayout layout, Arena arena)
     : layout_(std::move(layout)), arena_(std::move(arena)) {
   keys_ = arena_.Take<std::byte>(layout_.KeyBytes());
   values_ = arena_.Take<std::byte>(layout_.ValueBytes());
-  for (const KvStageLayout& stage : layout_.stages) {
+  for (size_t list = 0; list < List(layout_.stages.size(), 0); ++list) {
+    const KvStageLayout& stage = layout_.stages[list / List(1, 0)];
     std::vector<int32_t>& pages = free_.emplace_back();
     pages.reserve(stage.pages);
     for (int64_t page = stage.pages; page > 0; --page) {
@@ -27,9 +28,10 @@ PagePool::PagePool(KvLayout layout, Arena arena)
   }
 }
 
-int32_t PagePool::Take(size_t stage) {
-  const int32_t page = free_[stage].back();
-  free_[stage].pop_back();
+int32_t PagePool::Take(size_t stage, int64_t owner) {
+  std::vector<int32_t>& pages = free_[List(stage, owner)];
+  const int32_t page = pages.back();
+  pages.pop_back();
   return page;
 }
 

@@ -113,6 +113,10 @@ Result<int> RunBench(const BenchOptions& options) {
     HSTU_ASSIGN_OR_RETURN(warm, ReadRequests(options.warm));
   }
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
+  if (engine.follows()) {
+    engine.Follow();
+    return kExitOk;
+  }
   HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, warm, options));
   nlohmann::ordered_json json;
@@ -169,6 +173,7 @@ Runner AddBench(CLI::App& app) {
   AddJsonOption(app, options->json);
   AddEngineOptions(app, options->engine);
   AddWarmUpOption(app, options->warm_up);
+  AddRankOptions(app, options->engine);
   AddProfileOption(app, options->profile, options->engine);
   return [options] { return RunBench(*options); };
 }

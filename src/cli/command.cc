@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include "ranks/mpi.h"
 
 namespace hstu {
 namespace {
@@ -31,6 +35,11 @@ constexpr Command kCommands[] = {
 
 int Fail(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
+  if (MpiRank() > 0) {
+    // What ranks agree on, rank 0 says; then mpirun ends the others, who have waited for it.
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    message = fmt::format("rank {}: {}", MpiRank(), message);
+  }
   fmt::print(stderr, "hstu: {}\n", message);
   return kExitUnreadable;
 }

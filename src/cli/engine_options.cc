@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 #include "cli/request_file.h"
+#include "ranks/mpi.h"
 
 namespace hstu {
 namespace {
@@ -111,14 +110,41 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::IsMember({"all", "adjacent", "none"}))
       ->capture_default_str()
       ->group(kGroup);
+  app.add_option("--operator-path", options.operator_path,
+                 "folders of operator libraries, joined by ':'; by default HSTU_OPERATOR_PATH")
+      ->group(kGroup);
   app.add_flag("--disable-context", options.disable_context, "leave contextual tokens out")
       ->group(kGroup);
 }
 
-Result<ModelConfig> ReadModelConfig(const std::string& folder) {
-  const std::string path = (std::filesystem::path(folder) / "config.json").string();
-  HSTU_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  return ParseConfig(file.text(), path);
+void AddRankOptions(CLI::App& app, EngineOptions& options) {
+  constexpr const char* kRanks = "Ranks (mpirun -np N hstu ...)";
+  const auto size = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
+  options.mpi = MpiSize() > 1;
+  app.add_option("--embed-tp-size", options.embed_tp_size,
+                 "ranks that share the rows of embedding tables")
+      ->check(size)
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_option("--embed-tp-min-rows", options.embed_tp_min_rows,
+                 "tables of fewer rows are whole on every rank")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_option("--sp-size", options.sp_size, "ranks that share each user's K and V by pages")
+      ->check(size)
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_flag("--sp-exact", options.sp_exact,
+               "join attention chunk by chunk: one rank's bits, and more to send")
+      ->group(kRanks);
+  app.add_option("--heads-tp-size", options.heads_tp_size,
+                 "ranks that share the heads; it divides them")
+      ->check(size)
+      ->capture_default_str()
+      ->group(kRanks);
+  app.add_flag("--dp", options.dp, "spread users over the ranks, or over groups that share them")
+      ->group(kRanks);
 }
 
 void AddWarmUpOption(CLI::App& app, std::string& file) {
@@ -136,6 +162,7 @@ Status WarmUp(Engine& engine, const std::string& file) {
 Result<Engine> LoadEngine(const std::string& model, const EngineOptions& options) {
   Result<Engine> engine = Engine::Load(model, options);
   if (!engine.ok()) return engine;
+  if (engine->follows()) return engine;  // rank 0 speaks
   NoteMissingCache(engine.value(), options);
   const std::string error = engine->stats().artifacts_error;
   if (!error.empty()) fmt::print(stderr, "hstu: running without artifacts: {}\n", error);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hstu/hstu.hpp"
-#include "model/config.h"
+#include "model/weights.h"
 
 namespace hstu {
 
@@ -24,8 +24,9 @@ Result<Engine> LoadEngine(const std::string& model, const EngineOptions& options
 void AddWarmUpOption(CLI::App& app, std::string& file);
 Status WarmUp(Engine& engine, const std::string& file);
 
-// The config of a model folder.
-Result<ModelConfig> ReadModelConfig(const std::string& folder);
+// The options of ranks, of commands that run under mpirun: rank 0 does the command's work, the
+// others follow its engine.
+void AddRankOptions(CLI::App& app, EngineOptions& options);
 
 }  // namespace hstu
 

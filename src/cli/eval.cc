@@ -60,6 +60,10 @@ Result<int> RunEval(const EvalArguments& arguments) {
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(const EvalOptions options, Complete(arguments, config));
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
+  if (engine.follows()) {
+    engine.Follow();
+    return kExitOk;
+  }
   HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   HSTU_ASSIGN_OR_RETURN(const EvalReport report,
                         Evaluate(options, [&engine](std::span<const Request> requests) {
@@ -105,6 +109,7 @@ Runner AddEval(CLI::App& app) {
   AddJsonOption(app, arguments->json);
   AddEngineOptions(app, arguments->engine);
   AddWarmUpOption(app, arguments->warm_up);
+  AddRankOptions(app, arguments->engine);
   AddProfileOption(app, arguments->profile, arguments->engine);
   return [arguments] { return RunEval(*arguments); };
 }

@@ -89,6 +89,10 @@ std::int64_t BatchLimit(const RankOptions& options) {
 
 Result<int> RunRank(const RankOptions& options) {
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
+  if (engine.follows()) {
+    engine.Follow();
+    return kExitOk;
+  }
   HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(options.requests, kMaxRequestBytes));
   const std::int64_t limit = BatchLimit(options);
@@ -120,6 +124,7 @@ Runner AddRank(CLI::App& app) {
   app.add_flag("--probabilities", options->format.probabilities, "add the sigmoid of the logits");
   AddEngineOptions(app, options->engine);
   AddWarmUpOption(app, options->warm_up);
+  AddRankOptions(app, options->engine);
   AddProfileOption(app, options->profile, options->engine);
   return [options] { return RunRank(*options); };
 }

@@ -49,9 +49,12 @@ Scorer ScorerOf(Engine* engine) {
   return [engine](std::span<const Request> requests) { return engine->Rank(requests); };
 }
 
-// The same engine, but for what it keeps.
+// The same engine, but for what it keeps; rank 0's alone.
 Result<Engine> LoadWithoutCache(const SimulateArguments& arguments) {
   EngineOptions options = arguments.engine;
+  options.mpi = false;
+  options.dp = false;
+  options.embed_tp_size = options.sp_size = options.heads_tp_size = 1;
   options.kv_cache = false;
   options.host_bytes = options.disk_bytes = 0;
   options.disk.clear();
@@ -71,7 +74,10 @@ void SplitByTier(const EngineStats& stats, SimulateReport* report) {
 }
 
 bool PromisesSameBits(const EngineOptions& options) {
-  return options.dtype == "f32" && (options.kv_dtype.empty() || options.kv_dtype == "f32");
+  const bool ranks_keep_bits =
+      options.heads_tp_size == 1 && (options.sp_size == 1 || options.sp_exact);
+  return ranks_keep_bits && options.dtype == "f32" &&
+         (options.kv_dtype.empty() || options.kv_dtype == "f32");
 }
 
 Result<int> RunSimulate(SimulateArguments& arguments) {
@@ -83,6 +89,10 @@ Result<int> RunSimulate(SimulateArguments& arguments) {
   arguments.engine.truncate = true;  // histories over the limit are replayed too
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
+  if (engine.follows()) {
+    engine.Follow();
+    return kExitOk;
+  }
   HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   std::optional<Engine> uncached;
   if (arguments.compare) {
@@ -137,6 +147,7 @@ Runner AddSimulate(CLI::App& app) {
   AddJsonOption(app, arguments->json);
   AddEngineOptions(app, arguments->engine);
   AddWarmUpOption(app, arguments->warm_up);
+  AddRankOptions(app, arguments->engine);
   AddProfileOption(app, arguments->profile, arguments->engine);
   return [arguments] { return RunSimulate(*arguments); };
 }

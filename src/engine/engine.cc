@@ -12,12 +12,16 @@
 #include "compile/artifacts.h"
 #include "engine/dtypes.h"
 #include "engine/kv_shape.h"
+#include "engine/rank_groups.h"
+#include "engine/rank_lead.h"
 #include "engine/ranker.h"
 #include "engine/workspace.h"
 #include "hstu/hstu.hpp"
+#include "kernels/operator_library.h"
 #include "kernels/operators.h"
 #include "model/cache_identity.h"
 #include "model/model.h"
+#include "ranks/mpi.h"
 
 namespace hstu {
 namespace {
@@ -27,6 +31,11 @@ constexpr int64_t kMostStepTokens = int64_t{1} << 24;
 
 bool HasTiers(const EngineOptions& options) {
   return options.host_bytes > 0 || !options.disk.empty() || !options.redis.empty();
+}
+
+// Whether ranks have parts of the model.
+bool SharesModel(const EngineOptions& options) {
+  return options.embed_tp_size != 1 || options.sp_size != 1 || options.heads_tp_size != 1;
 }
 
 Status CheckTierOptions(const EngineOptions& options) {
@@ -75,6 +84,12 @@ Status CheckOptions(const EngineOptions& options) {
                      "artifacts hold fused operators: with fused_ops \"{}\" leave artifacts out",
                      options.fused_ops);
   }
+  if (!options.artifacts.empty() && SharesModel(options)) {
+    return MakeError(ErrorCode::kBadArgument,
+                     "artifacts hold whole models: with embed_tp_size {}, sp_size {} and "
+                     "heads_tp_size {} leave artifacts out",
+                     options.embed_tp_size, options.sp_size, options.heads_tp_size);
+  }
   return CheckTierOptions(options);
 }
 
@@ -89,7 +104,8 @@ Result<std::unique_ptr<Artifacts>> OpenArtifacts(const ModelFiles& files,
 
 // The operators of the built-in path; with artifacts, of their instruction set.
 Result<Operators> ChooseOperators(Isa isa, const EngineOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
+  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
+  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(OperatorPath(options.operator_path), &registry));
   return SelectOperators(registry, isa, options.fused_ops);
 }
 
@@ -101,15 +117,15 @@ struct Loaded {
   std::unique_ptr<Artifacts> artifacts;
 };
 
-Result<Loaded> LoadWithArtifacts(ModelFiles files, const EngineDTypes& dtypes,
-                                 const EngineOptions& options) {
+Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
+                                 const EngineDTypes& dtypes, const EngineOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const Preload preload, ParsePreload(options.preload));
   HSTU_ASSIGN_OR_RETURN(std::unique_ptr<Artifacts> artifacts,
                         OpenArtifacts(files, dtypes, options));
   if (artifacts == nullptr) {
     HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
     HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(isa, options));
-    return Loaded{Model::Pack(std::move(files)), isa, operators, nullptr};
+    return Loaded{Model::Pack(std::move(files), part), isa, operators, nullptr};
   }
   HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(artifacts->isa(), options));
   HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
@@ -119,18 +135,18 @@ Result<Loaded> LoadWithArtifacts(ModelFiles files, const EngineDTypes& dtypes,
 }
 
 // With `error` set to why there are no artifacts, where they are optional.
-Result<Loaded> LoadModel(const std::string& folder, EngineDTypes* dtypes,
+Result<Loaded> LoadModel(const std::string& folder, const ModelPart& part, EngineDTypes* dtypes,
                          const EngineOptions& options, std::string* error) {
-  HSTU_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Load(folder));
+  HSTU_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Load(folder, part));
   // Of such a model nothing is kept, and its contextual rows read pages that are not full yet.
   if (files.config().contextual_mask && dtypes->kv == KvDType::kInt8) dtypes->kv = KvDType::kF32;
-  Result<Loaded> loaded = LoadWithArtifacts(std::move(files), *dtypes, options);
+  Result<Loaded> loaded = LoadWithArtifacts(std::move(files), part, *dtypes, options);
   if (loaded.ok() || options.artifacts.empty() || !options.artifacts_optional) return loaded;
   *error = loaded.error().message;
   EngineOptions without = options;
   without.artifacts.clear();
-  HSTU_ASSIGN_OR_RETURN(files, ModelFiles::Load(folder));
-  return LoadWithArtifacts(std::move(files), *dtypes, without);
+  HSTU_ASSIGN_OR_RETURN(files, ModelFiles::Load(folder, part));
+  return LoadWithArtifacts(std::move(files), part, *dtypes, without);
 }
 
 // Nothing without a KV cache, or where caching can't be exact.
@@ -163,20 +179,28 @@ Result<std::unique_ptr<TierStack>> MakeTiers(const Model& model, Isa isa,
   return std::make_unique<TierStack>(std::move(tiers), identity);
 }
 
-}  // namespace
+// Nothing shared where there is one rank.
+Result<RankGroups> JoinRanks(const std::string& folder, const EngineOptions& options) {
+  const bool alone = options.communicator == nullptr && !options.mpi;
+  if (alone && !SharesModel(options)) return RankGroups();
+  HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(folder));
+  const int ranks = alone ? 1 : options.mpi ? MpiSize() : options.communicator->size();
+  HSTU_ASSIGN_OR_RETURN(const RankLayout layout, LayOutRanks(options, config, ranks));
+  if (alone) return RankGroups();
+  std::shared_ptr<Communicator> world = options.communicator;
+  if (options.mpi) {
+    HSTU_ASSIGN_OR_RETURN(world, OpenMpi());
+  }
+  return RankGroups::Make(layout, std::move(world));
+}
 
-class Engine::Impl : public Ranker {
- public:
-  using Ranker::Ranker;
-
-  std::string artifacts_error;
-};
-
-Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& options) {
-  HSTU_RETURN_IF_ERROR(CheckOptions(options));
+// Why there are no artifacts, where they are optional, goes to `artifacts_error`.
+Result<std::unique_ptr<Ranker>> LoadRanker(const std::string& folder, const EngineOptions& options,
+                                           RankGroups groups, std::string* artifacts_error) {
   HSTU_ASSIGN_OR_RETURN(EngineDTypes dtypes, ParseDTypes(options));
-  std::string artifacts_error;
-  HSTU_ASSIGN_OR_RETURN(Loaded loaded, LoadModel(folder, &dtypes, options, &artifacts_error));
+  ModelPart part;
+  if (groups.world != nullptr) part = groups.layout.PartOf(groups.world->rank(), options);
+  HSTU_ASSIGN_OR_RETURN(Loaded loaded, LoadModel(folder, part, &dtypes, options, artifacts_error));
   Model& model = loaded.model;
   const int threads = options.threads > 0 ? options.threads : AvailableProcessors();
   WorkspaceLimits limits = Workspace::Limits(model.config(), options, dtypes, threads);
@@ -193,9 +217,48 @@ Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& opti
       HSTU_ASSIGN_OR_RETURN(log, CacheLog::Open(options.cache_log, options.page_size));
     }
   }
-  auto impl = std::make_unique<Impl>(std::move(model), options, loaded.operators,
-                                     std::move(loaded.artifacts), std::move(workspace),
-                                     std::move(cache), std::move(tiers), std::move(log), threads);
+  return std::make_unique<Ranker>(std::move(model), options, loaded.operators,
+                                  std::move(loaded.artifacts), std::move(workspace),
+                                  std::move(cache), std::move(tiers), std::move(log), threads,
+                                  std::move(groups));
+}
+
+}  // namespace
+
+// Without ranks there is no lead, and the ranker takes the calls.
+class Engine::Impl {
+ public:
+  Impl(std::unique_ptr<Ranker> ranker, const RankLayout& layout,
+       std::shared_ptr<Communicator> world)
+      : world_(std::move(world)), ranker_(std::move(ranker)) {
+    if (world_ != nullptr) lead_.emplace(ranker_.get(), layout, world_);
+  }
+
+  Ranker& ranker() { return *ranker_; }
+  RankLead* lead() { return lead_ ? &*lead_ : nullptr; }
+
+  std::string artifacts_error;
+
+ private:
+  // In this order: the lead says the end, groups of ranks end in the ranker, the world is last.
+  const std::shared_ptr<Communicator> world_;
+  const std::unique_ptr<Ranker> ranker_;
+  std::optional<RankLead> lead_;
+};
+
+Result<Engine> Engine::Load(const std::string& folder, const EngineOptions& options) {
+  HSTU_RETURN_IF_ERROR(CheckOptions(options));
+  HSTU_ASSIGN_OR_RETURN(RankGroups groups, JoinRanks(folder, options));
+  const RankLayout layout = groups.layout;
+  const std::shared_ptr<Communicator> world = groups.world;
+  std::string artifacts_error;
+  Result<std::unique_ptr<Ranker>> ranker =
+      LoadRanker(folder, options, std::move(groups), &artifacts_error);
+  if (world != nullptr) {
+    HSTU_RETURN_IF_ERROR(AgreeOnStatus(ranker.ok() ? Status() : ranker.error(), world.get()));
+  }
+  if (!ranker.ok()) return ranker.error();
+  auto impl = std::make_unique<Impl>(std::move(ranker).value(), layout, world);
   impl->artifacts_error = std::move(artifacts_error);
   return Engine(std::move(impl));
 }
@@ -206,22 +269,31 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
 std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
-  return impl_->Rank(requests);
+  return impl_->lead() != nullptr ? impl_->lead()->Rank(requests) : impl_->ranker().Rank(requests);
 }
 
-std::int64_t Engine::num_tasks() const { return impl_->num_tasks(); }
+bool Engine::follows() const { return impl_->lead() != nullptr && !impl_->lead()->leads(); }
+void Engine::Follow() { impl_->lead()->Follow(); }
+
+std::int64_t Engine::num_tasks() const { return impl_->ranker().num_tasks(); }
 EngineStats Engine::stats() const {
-  EngineStats stats = impl_->stats();
+  EngineStats stats = impl_->ranker().stats();
   stats.artifacts_error = impl_->artifacts_error;
   return stats;
 }
-Status Engine::WarmUp(std::span<const Request> requests) { return impl_->WarmUp(requests); }
-void Engine::WaitForSaves() { impl_->WaitForSaves(); }
-void Engine::ForgetUsers() { impl_->ForgetUsers(); }
-std::string Engine::DescribeCache(const std::optional<std::string>& user_id) const {
-  return impl_->DescribeCache(user_id);
+Status Engine::WarmUp(std::span<const Request> requests) {
+  return impl_->ranker().WarmUp(requests);
 }
-std::string Engine::ProfileTrace() const { return impl_->ProfileTrace(); }
-std::string Engine::ProfileTable() const { return impl_->ProfileTable(); }
+void Engine::WaitForSaves() {
+  impl_->lead() != nullptr ? impl_->lead()->WaitForSaves() : impl_->ranker().WaitForSaves();
+}
+void Engine::ForgetUsers() {
+  impl_->lead() != nullptr ? impl_->lead()->ForgetUsers() : impl_->ranker().ForgetUsers();
+}
+std::string Engine::DescribeCache(const std::optional<std::string>& user_id) const {
+  return impl_->ranker().DescribeCache(user_id);
+}
+std::string Engine::ProfileTrace() const { return impl_->ranker().ProfileTrace(); }
+std::string Engine::ProfileTable() const { return impl_->ranker().ProfileTable(); }
 
 }  // namespace hstu

@@ -9,12 +9,6 @@
 namespace hstu {
 namespace {
 
-// Parts of the rows of uvqk.
-constexpr int64_t kU = 0;
-constexpr int64_t kV = 1;
-constexpr int64_t kQ = 2;
-constexpr int64_t kK = 3;
-
 // Tasks that share columns, a thread: some more than threads, for balance.
 constexpr int64_t kColumnTasksPerThread = 4;
 
@@ -59,13 +53,14 @@ double VisiblePairs(const AttentionBlock& block) {
 }  // namespace
 
 Forward::Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool,
-                 Workspace* workspace, Trace* trace)
+                 Workspace* workspace, Trace* trace, ForwardRanks* ranks)
     : model_(model),
       config_(model.config()),
       last_layer_all_rows_(last_layer_all_rows),
       pool_(*pool),
       workspace_(*workspace),
       trace_(trace),
+      ranks_(ranks),
       dtype_(workspace->limits().dtype),
       int8_(workspace->limits().kv_dtype == KvDType::kInt8) {}
 
@@ -173,6 +168,8 @@ void Forward::BeginOwnPages() {
 
 void Forward::Embed() {
   constexpr int64_t kEmbedRows = 64;
+  GatheredRows* gathered = ranks_ == nullptr ? nullptr : ranks_->rows.get();
+  if (gathered != nullptr) gathered->Gather(workspace_.pieces);
   const auto embed = [&](const Piece& piece, Rows rows, int64_t first_token) {
     EmbedTokensArgs args{};
     args.contextual_tables = model_.contextual_tables();
@@ -194,6 +191,7 @@ void Forward::Embed() {
     args.scale = std::sqrt(static_cast<float>(config_.hidden_size));
     args.first_token = first_token;
     args.out = X(rows);
+    if (gathered != nullptr) gathered->Replace(&piece - workspace_.pieces.data(), &args);
     operators_->embed_tokens(args);
   };
   pool_.Run(static_cast<int64_t>(workspace_.pieces.size()), [&](int64_t task, int thread) {
@@ -303,7 +301,9 @@ void Forward::KeepWaiting(const Piece& piece) const {
 
 // The end of a layer and the beginning of the next: row by row, so without a barrier between.
 void Forward::RunBetween(Boundary boundary) {
-  if (rows_ < kFewRows * pool_.threads()) {
+  if (ranks_ != nullptr && ranks_->heads != nullptr && boundary.finish != kNoLayer) {
+    RunBetweenOverHeads(boundary);
+  } else if (rows_ < kFewRows * pool_.threads()) {
     RunBetweenByColumns(boundary);
   } else {
     RunBetweenByRows(boundary);
@@ -327,14 +327,18 @@ void Forward::RunBetweenByRows(Boundary boundary) {
       NormMulRows(finish, rows, thread);
       ProjectOut(finish, rows, {0, model_.layers()[finish].proj.panels()}, thread);
     }
-    if (begin == kNoLayer) return;
-    const int64_t width = config_.hidden_size;
-    const Matrix normed{Scratch(thread), rows.count, width, width};
-    NormRows(begin, rows, normed, thread);
-    ProjectIn(begin, rows, normed, {0, model_.layers()[begin].uvqk.panels()},
-              Scratch(thread) + kRowBlock * width, thread);
-    if (is_history) CacheRows(begin, rows, thread);
+    if (begin != kNoLayer) BeginRows(begin, rows, thread);
   });
+}
+
+// Rows of history, or of candidates, from a layer's beginning to its attention.
+void Forward::BeginRows(int64_t layer, Rows rows, int thread) const {
+  const int64_t width = config_.hidden_size;
+  const Matrix normed{Scratch(thread), rows.count, width, width};
+  NormRows(layer, rows, normed, thread);
+  ProjectIn(layer, rows, normed, {0, model_.layers()[layer].uvqk.panels()},
+            Scratch(thread) + kRowBlock * width, thread);
+  if (rows.begin >= candidate_rows_) CacheRows(layer, rows, thread);
 }
 
 void Forward::RunBetweenByColumns(Boundary boundary) {
@@ -429,6 +433,8 @@ void Forward::CacheRows(int64_t layer, Rows rows, int thread) const {
     if (int8_) {
       workspace_.own_pages.Write(*operators_, stage, layer - first_layer_, position, Part(kK, own),
                                  Part(kV, own));
+    } else if (SharesKeysWithRanks()) {
+      CacheOwnRows(layer, stage, position, own);
     } else {
       operators_->reshape_and_cache({Part(kK, own), Part(kV, own), position, workspace_.layout(),
                                      stage.memory.Layer(layer - first_layer_)});
@@ -442,6 +448,10 @@ void Forward::CloseOwnPages(int64_t layer) {
   pool_.Run(static_cast<int64_t>(pages.size()), [&](int64_t task, int thread) {
     TraceScope scope(trace_, thread, "quantize_page");
     const FullPage& page = pages[task];
+    if (SharesKeysWithRanks() &&
+        ranks_->keys->OwnerOf(page.position / kKeyChunk) != ranks_->keys->rank()) {
+      return;
+    }
     workspace_.own_pages.Close(*operators_, *page.stage, layer - first_layer_, page.position);
   });
 }
@@ -468,6 +478,10 @@ const AttentionBlock& Forward::Block(int64_t index) const {
 void Forward::Attend(int64_t layer) {
   const int64_t blocks = NumBlocks(layer);
   const int64_t heads = config_.num_attention_heads;
+  if (SharesKeysWithRanks()) {
+    AttendOverRanks(layer, blocks);
+    return;
+  }
   if (SharesKeys(blocks)) {
     AttendInChunks(layer, blocks);
     return;

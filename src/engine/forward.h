@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "base/trace.h"
+#include "engine/forward_ranks.h"
 #include "engine/workspace.h"
 #include "kernels/operators.h"
 #include "model/model.h"
@@ -29,9 +30,9 @@ class LayerObserver {
 class Forward {
  public:
   // `last_layer_all_rows`: compute rows of the last layer that no answer needs. `trace` may be
-  // null.
+  // null, and `ranks` is where no other rank computes the same step.
   Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool, Workspace* workspace,
-          Trace* trace);
+          Trace* trace, ForwardRanks* ranks);
 
   // Computes workspace->pieces, whose rows are numbered, stage by stage, by these operators and in
   // the plan that the workspace uses. Leaves workspace->logits(), row i of the step's candidates at
@@ -64,6 +65,18 @@ class Forward {
   };
   static constexpr int64_t kNoLayer = -1;
 
+  // Parts of the rows of uvqk.
+  static constexpr int64_t kU = 0;
+  static constexpr int64_t kV = 1;
+  static constexpr int64_t kQ = 2;
+  static constexpr int64_t kK = 3;
+
+  // Chunks [first, first + count) of kKeyChunk absolute positions.
+  struct Chunks {
+    int64_t first;
+    int64_t count;
+  };
+
   // Rows of the step that a layer's output is needed for.
   Rows OutputRows(int64_t layer) const;
   bool OnlyKeysAndValues(int64_t layer) const;
@@ -88,6 +101,7 @@ class Forward {
   void RunBetween(Boundary boundary);
   void RunBetweenByRows(Boundary boundary);
   void RunBetweenByColumns(Boundary boundary);
+  void BeginRows(int64_t layer, Rows rows, int thread) const;
   void NormMulRows(int64_t layer, Rows rows, int thread) const;
   void ProjectOut(int64_t layer, Rows rows, Panels panels, int thread) const;
   void NormRows(int64_t layer, Rows rows, Matrix out, int thread) const;
@@ -107,12 +121,37 @@ class Forward {
                                   int thread) const;
   void Head();
 
+  // Where ranks share keys: forward_keys.cc.
+  static Chunks ChunksOf(const AttentionBlock& block);
+  int64_t SharedFloats(const AttentionBlock& block, int64_t rank) const;
+  void AttendOverRanks(int64_t layer, int64_t blocks);
+  void SizeSharedScratch(int64_t blocks);
+  void AttendToOwnKeys(int64_t layer, int64_t begin, int64_t end);
+  void AttendHead(const HstuAttentionArgs& args, Chunks chunks, float* to, float* scratch) const;
+  void MergeParts(const float* outs, const float* lses, int64_t parts, int64_t rows, int64_t dim,
+                  float* out, float* scratch) const;
+  void JoinSharedKeys(int64_t layer, int64_t begin, int64_t end);
+  void JoinHead(const HstuAttentionArgs& args, Chunks chunks, std::vector<const float*> from,
+                float* scratch) const;
+  void CacheOwnRows(int64_t layer, const PieceStage& stage, int64_t position,
+                    const Rows& rows) const;
+  bool SharesKeysWithRanks() const { return ranks_ != nullptr && ranks_->keys != nullptr; }
+
+  // Where ranks share heads: forward_heads.cc.
+  void RunBetweenOverHeads(Boundary boundary);
+  template <typename Body>
+  void ForRowTasks(Rows rows, const Body& body) const;
+  void GatherMoments(Rows rows);
+  void SumOwnHeads(int64_t layer, Rows rows, ExchangedPart* part);
+  void JoinHeads(Boundary boundary, Rows rows, const ExchangedPart& part);
+
   const Model& model_;
   const ModelConfig& config_;
   const bool last_layer_all_rows_;
   ThreadPool& pool_;
   Workspace& workspace_;
   Trace* const trace_;
+  ForwardRanks* const ranks_;
   const DType dtype_;  // of activations
   const bool int8_;    // K and V are kept in int8
   // Of the running step.

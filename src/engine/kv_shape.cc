@@ -14,7 +14,8 @@ constexpr int64_t kDefaultKvBytes = int64_t{1} << 30;
 Result<KvLayout> KvLayoutOf(const ModelConfig& config, const EngineOptions& options,
                             KvDType dtype) {
   HSTU_RETURN_IF_ERROR(CheckPageTokens(options.page_size));
-  const KvModelShape shape = KvShapeOf(config, dtype);
+  KvModelShape shape = KvShapeOf(config, dtype);
+  shape.ranks = options.sp_size;
   int64_t pages = options.kv_pages;
   if (pages == 0) {
     const int64_t bytes = options.kv_bytes == 0 ? kDefaultKvBytes : options.kv_bytes;

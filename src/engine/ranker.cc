@@ -39,7 +39,7 @@ int64_t CachedTokens(const HistoryPlan& plan) {
 Ranker::Ranker(Model model, const EngineOptions& options, const Operators& operators,
                std::unique_ptr<Artifacts> artifacts, Workspace workspace,
                std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
-               std::unique_ptr<CacheLog> log, int threads)
+               std::unique_ptr<CacheLog> log, int threads, RankGroups groups)
     : model_(std::move(model)),
       options_(options),
       operators_(operators),
@@ -47,8 +47,11 @@ Ranker::Ranker(Model model, const EngineOptions& options, const Operators& opera
       artifact_steps_(std::move(artifacts)),
       workspace_(std::move(workspace)),
       batcher_(model_.config(), options_.chunk_tokens, artifact_steps_.artifacts(), &workspace_),
-      trace_(options_.profile ? std::make_unique<Trace>(threads, kTraceEvents) : nullptr),
-      forward_(model_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get()),
+      trace_(options_.profile ? std::make_unique<Trace>(threads + kExchangeLanes, kTraceEvents)
+                              : nullptr),
+      ranks_(MakeForwardRanks(model_, options_, std::move(groups), trace_.get(), threads)),
+      forward_(model_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get(),
+               ranks_.get()),
       cache_(std::move(cache)),
       log_(std::move(log)) {
   if (!cache_) return;
@@ -421,6 +424,7 @@ std::string Ranker::ProfileTable() const {
   const std::lock_guard lock(step_mutex_);
   if (trace_ == nullptr) return {};
   std::string table = FormatTotals(trace_->Totals());
+  if (ranks_ != nullptr) table += FormatExchanges(*ranks_);
   if (trace_->dropped() > 0) table += fmt::format("{} later calls left out\n", trace_->dropped());
   return table;
 }

@@ -17,6 +17,7 @@
 #include "engine/batch.h"
 #include "engine/cached_history.h"
 #include "engine/forward.h"
+#include "engine/rank_groups.h"
 #include "engine/sequence.h"
 #include "engine/user_tiers.h"
 #include "engine/workspace.h"
@@ -31,7 +32,8 @@ class Ranker : private LayerObserver {
   // `artifacts` may be null.
   Ranker(Model model, const EngineOptions& options, const Operators& operators,
          std::unique_ptr<Artifacts> artifacts, Workspace workspace, std::optional<KvCache> cache,
-         std::unique_ptr<TierStack> tiers, std::unique_ptr<CacheLog> log, int threads);
+         std::unique_ptr<TierStack> tiers, std::unique_ptr<CacheLog> log, int threads,
+         RankGroups groups);
 
   // See Engine, whose functions these are.
   std::vector<Answer> Rank(std::span<const Request> requests);
@@ -95,6 +97,7 @@ class Ranker : private LayerObserver {
   Workspace workspace_;
   Batcher batcher_;
   const std::unique_ptr<Trace> trace_;
+  const std::unique_ptr<ForwardRanks> ranks_;  // null: this rank alone computes its steps
   Forward forward_;
   std::optional<KvCache> cache_;
   std::optional<CachedHistory> cached_history_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/panel.h"
+#include "model/model_part.h"
 #include "model/weights.h"
 
 namespace hstu {
@@ -34,14 +35,15 @@ struct DenseWeights {
   std::vector<HeadLayer> head;
 };
 
-// Of the block.
-std::int64_t DenseWeightBytes(const ModelFiles& files);
+// Of the block. `part`: of the layers one rank's heads alone.
+std::int64_t DenseWeightBytes(const ModelFiles& files, const ModelPart& part = {});
 
 // Fills a block of DenseWeightBytes, aligned as kernels' memory is.
-void PackDenseWeights(const ModelFiles& files, std::byte* block);
+void PackDenseWeights(const ModelFiles& files, const ModelPart& part, std::byte* block);
 
 // What lies where in a block that was filled from files of this config and these dtypes.
-DenseWeights ViewDenseWeights(const ModelFiles& files, const std::byte* block);
+DenseWeights ViewDenseWeights(const ModelFiles& files, const ModelPart& part,
+                              const std::byte* block);
 
 }  // namespace hstu
 

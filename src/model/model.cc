@@ -11,31 +11,36 @@ RowTable TableOf(const WeightView& weight) { return {weight.data, weight.dtype};
 
 }  // namespace
 
-Result<Model> Model::Load(const std::string& folder) {
-  HSTU_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Load(folder));
-  return Pack(std::move(files));
+Result<Model> Model::Load(const std::string& folder, const ModelPart& part) {
+  HSTU_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Load(folder, part));
+  return Pack(std::move(files), part);
 }
 
-Model Model::Pack(ModelFiles files) {
-  Model model(std::move(files));
+Model Model::Pack(ModelFiles files, const ModelPart& part) {
+  Model model(std::move(files), part);
   model.block_ = AllocateAligned<std::byte>(model.packed_bytes_);
-  PackDenseWeights(model.files_, model.block_.get());
-  model.dense_ = ViewDenseWeights(model.files_, model.block_.get());
+  PackDenseWeights(model.files_, part, model.block_.get());
+  model.dense_ = ViewDenseWeights(model.files_, part, model.block_.get());
   return model;
 }
 
 Result<Model> Model::LoadPacked(ModelFiles files, MappedFile packed) {
-  Model model(std::move(files));
+  Model model(std::move(files), {});
   if (static_cast<std::int64_t>(packed.bytes().size()) != model.packed_bytes_) {
     return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, the model's packed weights {}",
                      packed.path(), packed.bytes().size(), model.packed_bytes_);
   }
-  model.dense_ = ViewDenseWeights(model.files_, packed.bytes().data());
+  model.dense_ = ViewDenseWeights(model.files_, {}, packed.bytes().data());
   model.mapped_ = std::move(packed);
   return model;
 }
 
-Model::Model(ModelFiles files) : files_(std::move(files)), packed_bytes_(DenseWeightBytes(files_)) {
+Model::Model(ModelFiles files, const ModelPart& part)
+    : files_(std::move(files)),
+      part_(part),
+      config_(files_.config()),
+      packed_bytes_(DenseWeightBytes(files_, part)) {
+  config_.num_attention_heads /= part_.head_ranks;
   FindTables();
 }
 

@@ -13,6 +13,7 @@
 #include "hstu/hstu.hpp"
 #include "kernels/embed_tokens.h"
 #include "model/dense_weights.h"
+#include "model/model_part.h"
 #include "model/weights.h"
 
 namespace hstu {
@@ -20,14 +21,17 @@ namespace hstu {
 class Model {
  public:
   // Errors (kBadModel) name file, tensor or key.
-  static Result<Model> Load(const std::string& folder);
-  static Model Pack(ModelFiles files);
+  // `part`: what one of several ranks holds. Its config() then has the rank's own heads alone.
+  static Result<Model> Load(const std::string& folder, const ModelPart& part = {});
+  // Of files that were loaded with the same part.
+  static Model Pack(ModelFiles files, const ModelPart& part = {});
   // With dense weights that PackDenseWeights packed into a file, which is mapped. Errors
   // (kBadModel): its size is not that of these files' weights.
   static Result<Model> LoadPacked(ModelFiles files, MappedFile packed);
 
   const ModelFiles& files() const { return files_; }
-  const ModelConfig& config() const { return files_.config(); }
+  const ModelConfig& config() const { return config_; }
+  const ModelPart& part() const { return part_; }
   const std::vector<LayerWeights>& layers() const { return dense_.layers; }
   const std::vector<HeadLayer>& head() const { return dense_.head; }
   RowTable item_table() const { return item_table_; }
@@ -39,10 +43,12 @@ class Model {
   std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
-  explicit Model(ModelFiles files);
+  Model(ModelFiles files, const ModelPart& part);
   void FindTables();
 
   ModelFiles files_;
+  ModelPart part_;
+  ModelConfig config_;                // of this part
   AlignedArray<std::byte> block_;     // where this process packed
   std::optional<MappedFile> mapped_;  // where they came packed
   std::int64_t packed_bytes_ = 0;

@@ -14,15 +14,6 @@ namespace {
 // A damaged disk or a mistaken path shouldn't be parsed for minutes.
 constexpr std::size_t kMaxConfigBytes = 16 << 20;
 
-Result<ModelConfig> ReadConfig(const std::string& path) {
-  HSTU_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  if (file.bytes().size() > kMaxConfigBytes) {
-    return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, more than the {} of any config",
-                     path, file.bytes().size(), kMaxConfigBytes);
-  }
-  return ParseConfig(file.text(), path);
-}
-
 std::string Describe(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -73,11 +64,21 @@ Result<std::int64_t> FeatureTable::RowOf(std::int64_t id) const {
                    vocabulary->file_name());
 }
 
-Result<ModelFiles> ModelFiles::Load(const std::string& folder) {
-  HSTU_ASSIGN_OR_RETURN(ModelConfig config, ReadConfig(folder + "/config.json"));
+Result<ModelConfig> ReadModelConfig(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  HSTU_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  if (file.bytes().size() > kMaxConfigBytes) {
+    return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, more than the {} of any config",
+                     path, file.bytes().size(), kMaxConfigBytes);
+  }
+  return ParseConfig(file.text(), path);
+}
+
+Result<ModelFiles> ModelFiles::Load(const std::string& folder, const ModelPart& part) {
+  HSTU_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(folder));
   HSTU_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(folder + "/model.safetensors"));
   ModelFiles model(folder, std::move(config), std::move(file));
-  HSTU_RETURN_IF_ERROR(model.MapWeights());
+  HSTU_RETURN_IF_ERROR(model.MapWeights(part));
   HSTU_RETURN_IF_ERROR(model.ReadVocabularies());
   model.ListFeatures();
   return model;
@@ -89,7 +90,7 @@ ModelFiles::ModelFiles(std::string folder, ModelConfig config, MappedFile file)
       file_(std::move(file)),
       specs_(ListTensors(config_)) {}
 
-Status ModelFiles::MapWeights() {
+Status ModelFiles::MapWeights(const ModelPart& part) {
   HSTU_ASSIGN_OR_RETURN(const Safetensors tensors, ParseSafetensors(file_.bytes(), file_.path()));
   header_ = tensors.header;
   std::unordered_map<std::string_view, const SafetensorsEntry*> by_name;
@@ -99,10 +100,23 @@ Status ModelFiles::MapWeights() {
     HSTU_ASSIGN_OR_RETURN(
         WeightView weight,
         CheckTensor(file_.path(), spec, found == by_name.end() ? nullptr : found->second));
-    if (spec.role == TensorRole::kTable) file_.AdviseRandom(weight.bytes());
+    if (spec.role == TensorRole::kTable) {
+      file_.AdviseRandom(weight.bytes());
+      if (part.Splits(weight.shape[0])) UnmapOthersRows(weight, part);
+    }
     weights_.push_back(std::move(weight));
   }
   return {};
+}
+
+void ModelFiles::UnmapOthersRows(const WeightView& table, const ModelPart& part) {
+  const RowSplit split{table.shape[0], part.table_ranks};
+  const std::span<const std::byte> bytes = table.bytes();
+  const std::size_t row_bytes = bytes.size() / static_cast<std::size_t>(table.shape[0]);
+  const std::size_t begin = static_cast<std::size_t>(split.Begin(part.table_rank)) * row_bytes;
+  const std::size_t end = static_cast<std::size_t>(split.Begin(part.table_rank + 1)) * row_bytes;
+  file_.Unmap(bytes.first(begin));
+  file_.Unmap(bytes.subspan(end));
 }
 
 Status ModelFiles::ReadVocabularies() {

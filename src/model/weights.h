@@ -14,6 +14,7 @@
 #include "base/mapped_file.h"
 #include "hstu/hstu.hpp"
 #include "model/config.h"
+#include "model/model_part.h"
 #include "model/tensor_list.h"
 #include "model/vocabulary.h"
 #include "tensor/dtype.h"
@@ -45,12 +46,16 @@ struct FeatureTable {
   Result<std::int64_t> RowOf(std::int64_t id) const;
 };
 
+// config.json of a model folder.
+Result<ModelConfig> ReadModelConfig(const std::string& folder);
+
 class ModelFiles {
  public:
   // Reads config.json and the vocabularies of `folder`, maps model.safetensors and checks that it
   // has every tensor of the config in its shape and in F32, F16 or BF16; other tensors are
   // ignored. Embedding tables are not read, and have no read-ahead. Errors name the file.
-  static Result<ModelFiles> Load(const std::string& folder);
+  // With `part`, rows of split tables that other ranks hold are not mapped.
+  static Result<ModelFiles> Load(const std::string& folder, const ModelPart& part = {});
 
   const ModelConfig& config() const { return config_; }
   const std::string& folder() const { return folder_; }
@@ -77,7 +82,8 @@ class ModelFiles {
 
  private:
   ModelFiles(std::string folder, ModelConfig config, MappedFile file);
-  Status MapWeights();
+  Status MapWeights(const ModelPart& part);
+  void UnmapOthersRows(const WeightView& table, const ModelPart& part);
   Status ReadVocabularies();
   void ListFeatures();
 

@@ -168,6 +168,40 @@ TEST_F(Weights, AConfigThatDoesNotFitTheTensorsIsRefusedWithBoth) {
   EXPECT_EQ(ErrorOfLoad(), "no error");
 }
 
+TEST(RowSplit, GivesTheFirstRanksOneRowMore) {
+  const RowSplit split{11, 4};
+  EXPECT_EQ(split.Begin(0), 0);
+  EXPECT_EQ(split.Begin(1), 3);
+  EXPECT_EQ(split.Begin(3), 9);
+  EXPECT_EQ(split.Begin(4), 11);
+  for (std::int64_t row = 0; row < 11; ++row) {
+    const std::int64_t owner = split.OwnerOf(row);
+    EXPECT_GE(row, split.Begin(owner));
+    EXPECT_LT(row, split.Begin(owner + 1));
+  }
+}
+
+TEST_F(Weights, ARankMapsItsRowsOfLargeTablesAlone) {
+  CopyGolden("plain");  // 997 rows of 256 bytes
+  const Result<ModelFiles> whole = ModelFiles::Load(folder_.string());
+  ASSERT_TRUE(whole.ok());
+  ModelPart part{2, 1, 997};
+  const Result<ModelFiles> half = ModelFiles::Load(folder_.string(), part);
+  ASSERT_TRUE(half.ok());
+  const std::size_t gone =
+      whole->weights_file().mapped_bytes() - half->weights_file().mapped_bytes();
+  EXPECT_GT(gone, 499 * 256 - 2 * 4096);
+  EXPECT_LE(gone, 499 * 256);
+  const std::size_t own = 499 * 256;
+  EXPECT_EQ(std::memcmp(half->item().weight.bytes().data() + own,
+                        whole->item().weight.bytes().data() + own, 498 * 256),
+            0);
+  part.table_min_rows = 998;
+  const Result<ModelFiles> small = ModelFiles::Load(folder_.string(), part);
+  ASSERT_TRUE(small.ok());
+  EXPECT_EQ(small->weights_file().mapped_bytes(), whole->weights_file().mapped_bytes());
+}
+
 TEST_F(Weights, OtherElementTypesAreNamed) {
   CopyGolden("plain");
   const Result<MappedFile> file = MappedFile::Open(folder_ / "model.safetensors");
