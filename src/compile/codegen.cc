@@ -151,6 +151,11 @@ void HstuAttention(const Model& model, Constants* constants) {
   if (model.special.kv_dtype != KvDType::kInt8) constants->Set("own", "OwnPage()");
 }
 
+// Parts are whole panels wide. How many there are differs from call to call: chunks, ranks.
+void AttentionUpdate(const Model& model, Constants* constants) {
+  constants->Set("dim", RoundUp(model.config.kv_channels, kPanelWidth));
+}
+
 void NormMul(const Model& model, Constants* constants) {
   for (const char* view : {"x", "gate", "out"}) {
     constants->View(view, model.attention, 4 * model.attention, model.special.dtype);
@@ -197,6 +202,7 @@ constexpr Generator kGenerators[] = {
     {"reshape_and_cache", "ReshapeAndCache", ReshapeAndCache},
     {"quantize_page", "QuantizePage", QuantizePage},
     {"hstu_attention", "HstuAttention", HstuAttention},
+    {"attention_update", "AttentionUpdate", AttentionUpdate},
     {"norm_mul", "NormMul", NormMul},
     {"linear_residual", "LinearResidual", LinearResidual},
     {"pool_windows", "PoolWindows", PoolWindows},

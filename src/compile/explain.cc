@@ -48,10 +48,10 @@ double Explanation::FallbackShare() const {
   return static_cast<double>(count) / static_cast<double>(fused.nodes.size());
 }
 
-Explanation Explain(const ModelConfig& config, bool int8_pages,
+Explanation Explain(const ModelConfig& config, int64_t sp_size, bool int8_pages,
                     const std::vector<std::string>& fallback_ops) {
   Explanation explanation;
-  explanation.graph = BuildGraph(config);
+  explanation.graph = BuildGraph(config, sp_size);
   explanation.fused = Fuse(explanation.graph, int8_pages);
   explanation.fallbacks = FindFallbacks(explanation.fused, fallback_ops);
   return explanation;

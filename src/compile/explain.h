@@ -2,6 +2,7 @@
 #ifndef HSTU_COMPILE_EXPLAIN_H_
 #define HSTU_COMPILE_EXPLAIN_H_
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -20,7 +21,8 @@ struct Explanation {
   double FallbackShare() const;
 };
 
-Explanation Explain(const ModelConfig& config, bool int8_pages,
+// `sp_size`: see BuildGraph.
+Explanation Explain(const ModelConfig& config, int64_t sp_size, bool int8_pages,
                     const std::vector<std::string>& fallback_ops);
 
 nlohmann::ordered_json ToJson(const Explanation& explanation);

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Explain, TellsWhatIsFusedAndWhy) {
-  const Explanation explanation = Explain(SmallConfig({{2, {}}}), false, {});
+  const Explanation explanation = Explain(SmallConfig({{2, {}}}), 1, false, {});
   EXPECT_EQ(explanation.FallbackShare(), 0.0);
   const std::string text = ToText(explanation);
   EXPECT_THAT(text, HasSubstr("scores, scale, silu, divide, mask, weigh"));
@@ -26,9 +26,18 @@ TEST(Explain, TellsWhatIsFusedAndWhy) {
 }
 
 TEST(Explain, CountsFallbacksByKernels) {
-  const Explanation explanation = Explain(SmallConfig({{2, {}}}), false, {"norm_mul"});
+  const Explanation explanation = Explain(SmallConfig({{2, {}}}), 1, false, {"norm_mul"});
   EXPECT_DOUBLE_EQ(explanation.FallbackShare(), 2.0 / 16.0);
   EXPECT_THAT(ToText(explanation), HasSubstr("norm_mul: --fallback-ops names it"));
+}
+
+TEST(Explain, ShowsWhatRanksThatShareKeysCompute) {
+  ModelConfig config = SmallConfig({{1, {}}});
+  config.attention = AttentionKind::kSoftmax;
+  const Explanation explanation = Explain(config, 2, false, {});
+  EXPECT_EQ(explanation.FallbackShare(), 0.0);
+  EXPECT_THAT(ToText(explanation), HasSubstr("layers.0.attention_update"));
+  EXPECT_THAT(ToText(explanation), HasSubstr("layers.0.parts [2, 2 * n0, 16]"));
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ const std::vector<Rule>& Rules() {
       {{"linear", "silu", "split"}, "in_linear_silu", "in_linear_silu"},
       {{"scores", "scale", "silu", "divide", "mask", "weigh"}, "hstu_attention", "hstu_attention"},
       {{"scores", "scale", "mask", "softmax", "weigh"}, "hstu_attention", "hstu_attention"},
+      {{"scores", "scale", "mask", "softmax_parts", "weigh_parts"},
+       "hstu_attention",
+       "hstu_attention_chunk"},
+      {{"attention_update"}, "attention_update", "attention_update"},
+      {{"join_heads"}, "hstu_attention", "hstu_attention_join"},
       {{"layer_norm", "mul"}, "norm_mul", "norm_mul"},
       {{"layer_norm"}, "layer_norm", "layer_norm"},
       {{"pool_windows", "join"}, "pool_windows", "pool_windows"},
@@ -61,6 +66,15 @@ class Fuser {
     return true;
   }
 
+  // Whether a node of the plain graph from number `first` on reads a value.
+  bool IsReadBehind(std::size_t first, int64_t value) const {
+    return std::any_of(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(first),
+                       graph_.nodes.end(), [value](const Node& node) {
+                         return std::find(node.inputs.begin(), node.inputs.end(), value) !=
+                                node.inputs.end();
+                       });
+  }
+
   // Returns how many nodes went into the one that was added. A node that no rule knows stays.
   std::size_t FuseAt(std::size_t at) {
     for (const Rule& rule : Rules()) {
@@ -93,6 +107,11 @@ class Fuser {
       made.insert(made.end(), part.outputs.begin(), part.outputs.end());
     }
     node.outputs = graph_.nodes[at + rule.ops.size() - 1].outputs;
+    for (const int64_t value : made) {
+      const bool listed =
+          std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+      if (!listed && IsReadBehind(at + rule.ops.size(), value)) node.outputs.push_back(value);
+    }
     node.name = NameOf(rule, node);
     Place(&node, at);
     return rule.ops.size();
@@ -118,6 +137,8 @@ class Fuser {
       const int64_t whole = graph_.nodes[at + 1].outputs[0];  // U, V, Q and K are views of it
       fused_.values[whole].buffer = uvqk_;
       for (const int64_t part : node->outputs) fused_.values[part].buffer = uvqk_;
+    } else if (node->op == "attention_update" || node->fused.back() == "weigh_parts") {
+      for (const int64_t value : node->outputs) fused_.values[value].storage = Storage::kScratch;
     } else if (node->op == "hstu_attention" || node->op == "norm_mul") {
       output.buffer = uvqk_;  // in Q's and U's place
     } else if (node->op == "linear_residual") {
@@ -128,7 +149,9 @@ class Fuser {
       output.storage = Storage::kScratch;
     }
     // K and V of history are read from their pages; of candidates, where they are.
-    if (node->op == "hstu_attention") node->inputs.insert(node->inputs.end(), {keys_, values_});
+    if (node->fused.front() == "scores") {
+      node->inputs.insert(node->inputs.end(), {keys_, values_});
+    }
     Keep(std::move(*node));
     if (fused_.nodes.back().op == "in_linear_silu") AddPages();
   }
@@ -193,6 +216,9 @@ constexpr Reason kReasons[] = {
     {"reshape_and_cache", "quantize_page", "a page's scale is known when its last token is"},
     {"quantize_page", "hstu_attention",
      "attention reads pages that other rows filled: all must be closed"},
+    {"hstu_attention", "attention_update", "all ranks' parts must have come"},
+    {"attention_update", "hstu_attention",
+     "the merge knows rows, the join where candidates' own keys and each row's place are"},
     {"hstu_attention", "norm_mul",
      "LayerNorm is over all heads, attention computes one head at a time"},
     {"norm_mul", "linear_residual",

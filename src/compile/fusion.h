@@ -14,7 +14,8 @@ namespace hstu {
 //   gather, scale, gather_position, add                         -> embed_tokens
 //   linear, silu                                                -> in_linear_silu
 //   (K and V into their pages)                                  -> reshape_and_cache
-//   scores ... weigh                                            -> hstu_attention
+//   scores ... weigh, or weigh_parts; join_heads                -> hstu_attention
+//   attention_update                                            -> attention_update
 //   layer_norm, mul                                             -> norm_mul
 //   linear, add                                                 -> linear_residual
 //   pool_windows, join                                          -> pool_windows

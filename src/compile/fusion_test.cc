@@ -38,6 +38,23 @@ TEST(Fusion, SoftmaxIsOneKernelToo) {
   EXPECT_THAT(OpsOf(fused), Contains("hstu_attention"));
 }
 
+TEST(Fusion, RanksThatShareKeysMergeTheirPartsByAKernel) {
+  ModelConfig config = SmallConfig({{1, {}}});
+  EXPECT_EQ(OpsOf(BuildGraph(config, 4)), OpsOf(BuildGraph(config)));  // silu: sums
+  config.attention = AttentionKind::kSoftmax;
+  const Graph fused = Fuse(BuildGraph(config, 4), false);
+  EXPECT_THAT(OpsOf(fused),
+              ElementsAre("embed_tokens", "layer_norm", "in_linear_silu", "reshape_and_cache",
+                          "hstu_attention", "attention_update", "hstu_attention", "norm_mul",
+                          "linear_residual", "l2_norm", "linear", "linear"));
+  const Node& update = fused.nodes[5];
+  const auto shape = [&](int64_t value) { return FormatShape(fused.values[value].shape); };
+  EXPECT_EQ(shape(update.inputs[0]), "[4, 2 * n0]");
+  EXPECT_EQ(shape(update.inputs[1]), "[4, 2 * n0, 16]");
+  EXPECT_EQ(shape(update.outputs[0]), "[2 * n0, 16]");
+  EXPECT_EQ(shape(update.outputs[1]), "[2 * n0]");
+}
+
 TEST(Fusion, WithoutAResidualTheProjectionIsStillOneKernel) {
   ModelConfig config = SmallConfig({{1, {}}});
   config.residual = false;
@@ -50,10 +67,21 @@ TEST(Fusion, Int8PagesAreClosedByAKernel) {
   EXPECT_THAT(OpsOf(Fuse(graph, true)), Contains("quantize_page"));
 }
 
+// Of models with several stages, int8 pages or not, silu and softmax over ranks.
+std::vector<Graph> FusedGraphs() {
+  std::vector<Graph> graphs;
+  for (const bool int8 : {false, true}) {
+    ModelConfig config = SmallConfig({{2, {}}, {1, {4, 2}}});
+    graphs.push_back(Fuse(BuildGraph(config), int8));
+    config.attention = AttentionKind::kSoftmax;
+    graphs.push_back(Fuse(BuildGraph(config, 2), int8));
+  }
+  return graphs;
+}
+
 // Every value that a kernel reads was made by one before it, and no plain operator is left.
 TEST(Fusion, KernelsReadWhatKernelsMade) {
-  for (const bool int8 : {false, true}) {
-    const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), int8);
+  for (const Graph& fused : FusedGraphs()) {
     std::set<int64_t> made;
     for (const Node& node : fused.nodes) {
       for (const int64_t input : node.inputs) {
@@ -66,10 +94,11 @@ TEST(Fusion, KernelsReadWhatKernelsMade) {
 }
 
 TEST(Fusion, EveryKernelHasANameOfItsOwn) {
-  const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), true);
-  std::set<std::string> names;
-  for (const Node& node : fused.nodes) EXPECT_TRUE(names.insert(node.name).second) << node.name;
-  EXPECT_TRUE(names.contains("head.1.linear"));
+  for (const Graph& fused : FusedGraphs()) {
+    std::set<std::string> names;
+    for (const Node& node : fused.nodes) EXPECT_TRUE(names.insert(node.name).second) << node.name;
+    EXPECT_TRUE(names.contains("head.1.linear"));
+  }
 }
 
 TEST(Fusion, EveryWeightIsRead) {
@@ -85,8 +114,7 @@ TEST(Fusion, EveryWeightIsRead) {
 }
 
 TEST(Fusion, EveryBreakHasItsReason) {
-  for (const bool int8 : {false, true}) {
-    const Graph fused = Fuse(BuildGraph(SmallConfig({{2, {}}, {1, {4, 2}}})), int8);
+  for (const Graph& fused : FusedGraphs()) {
     const std::vector<GraphBreak> breaks = GraphBreaks(fused);
     EXPECT_EQ(breaks.size() + 1, fused.nodes.size());
     for (const GraphBreak& graph_break : breaks) {

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "compile/attention_update_shapes.h"
+
 namespace hstu {
 namespace {
 
 class Builder {
  public:
-  explicit Builder(const ModelConfig& config) : config_(config) {}
+  Builder(const ModelConfig& config, int64_t sp_size) : config_(config), sp_size_(sp_size) {}
 
   Graph Build() {
     int64_t x = Embed();
@@ -102,9 +104,27 @@ class Builder {
       scores = Add("scores.masked", "mask", {scores}, Scores());
     } else {
       scores = Add("scores.masked", "mask", {scores}, Scores());
+      if (sp_size_ > 1) return MergedAttention(scores, v);
       scores = Add("scores.softmax", "softmax", {scores}, Scores());
     }
     return Add("attention", "weigh", {scores, v}, Rows(config_.attention_width()));
+  }
+
+  // Each rank's softmax over its part of the keys, and all of them as one.
+  int64_t MergedAttention(int64_t scores, int64_t v) {
+    const Dim ranks{sp_size_, ""};
+    const Dim rows{config_.num_attention_heads, Tokens().symbol};
+    const int64_t softmax = Add("parts.softmax", "softmax_parts", {scores}, Scores());
+    const int64_t lse = graph_.Add(prefix_ + "parts.lse", {ranks, rows});
+    graph_.nodes.back().outputs.push_back(lse);
+    const int64_t parts =
+        Add("parts", "weigh_parts", {softmax, v}, {ranks, rows, {config_.kv_channels, ""}});
+    const AttentionUpdateShapes shapes =
+        InferAttentionUpdate(graph_.values[lse].shape, graph_.values[parts].shape).value();
+    const int64_t merged = Add("merged", "attention_update", {lse, parts}, shapes.out);
+    graph_.nodes.back().outputs.push_back(graph_.Add(prefix_ + "merged.lse", shapes.lse));
+    return Add("attention", "join_heads", {merged, graph_.nodes.back().outputs[1]},
+               Rows(config_.attention_width()));
   }
 
   void Head(int64_t x) {
@@ -124,6 +144,7 @@ class Builder {
   }
 
   const ModelConfig& config_;
+  const int64_t sp_size_;
   Graph graph_;
   std::string prefix_;
   int64_t stage_ = 0;
@@ -132,6 +153,8 @@ class Builder {
 
 }  // namespace
 
-Graph BuildGraph(const ModelConfig& config) { return Builder(config).Build(); }
+Graph BuildGraph(const ModelConfig& config, int64_t sp_size) {
+  return Builder(config, sp_size).Build();
+}
 
 }  // namespace hstu
