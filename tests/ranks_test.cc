@@ -81,7 +81,7 @@ void ExpectAsOneRank(const std::string& model, const EngineOptions& options, int
 // Histories over several chunks of keys beside the golden ones.
 std::vector<Request> LongRequests(const GoldenCase& golden) {
   std::vector<Request> requests = golden.requests;
-  for (const size_t items : {300, 700}) {
+  for (const size_t items : {200, 560}) {
     Request request = golden.requests.back();
     request.user_id = "long" + std::to_string(items);
     const auto repeat = [&](std::vector<int64_t>* ids, size_t size) {
