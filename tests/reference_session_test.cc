@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 #include "tests/golden.h"
 
 namespace hstu {
@@ -21,11 +22,13 @@ TEST_P(ReferenceSessionTest, GivesTheLogitsOfTheGoldenStream) {
   const Result<Model> model = Model::Load(golden.model);
   ASSERT_TRUE(model.ok()) << model.error().message;
   ThreadPool pool(2);
+  const ModelOperators operators;
   std::map<std::string, ReferenceSession> sessions;
   int64_t evicted = 0;
   for (size_t i = 0; i < golden.requests.size(); ++i) {
     auto& session =
-        sessions.try_emplace(*golden.requests[i].user_id, model.value(), 32, &pool).first->second;
+        sessions.try_emplace(*golden.requests[i].user_id, model.value(), operators, 32, &pool)
+            .first->second;
     const Result<std::vector<double>> logits = session.Rank(golden.requests[i]);
     ASSERT_TRUE(logits.ok()) << logits.error().message;
     ASSERT_EQ(logits->size(), golden.logits[i].size());

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 
 namespace hstu {
 namespace {
@@ -26,13 +27,14 @@ struct Worst {
 
 class StreamCheck {
  public:
-  StreamCheck(const Subject& subject, const Model& model, Engine* engine, ThreadPool* pool)
-      : subject_(subject), model_(model), engine_(*engine), pool_(*pool) {}
+  StreamCheck(const Subject& subject, const Model& model, const ModelOperators& operators,
+              Engine* engine, ThreadPool* pool)
+      : subject_(subject), model_(model), operators_(operators), engine_(*engine), pool_(*pool) {}
 
   Status Run(uint32_t seed, Worst* worst, Curve* curve) {
     const ModelConfig& config = subject_.config;
     RandomRequests requests(config, subject_.requests, seed);
-    ReferenceSession session(model_, subject_.metadata.page_size, &pool_);
+    ReferenceSession session(model_, operators_, subject_.metadata.page_size, &pool_);
     const int64_t unit = EvictionUnit(config.stages, subject_.metadata.page_size);
     const int64_t per_item = config.tokens_per_item();
     const auto context = static_cast<int64_t>(config.contextual_features.size());
@@ -62,6 +64,7 @@ class StreamCheck {
  private:
   const Subject& subject_;
   const Model& model_;
+  const ModelOperators& operators_;
   Engine& engine_;
   ThreadPool& pool_;
 };
@@ -78,8 +81,10 @@ Result<Metric> CheckEviction(const Subject& subject, Plot* plot) {
   }
   HSTU_ASSIGN_OR_RETURN(Engine engine, subject.Load(true, true));
   HSTU_ASSIGN_OR_RETURN(const Model model, Model::Load(subject.options.model));
+  HSTU_ASSIGN_OR_RETURN(const ModelOperators operators,
+                        LoadModelOperators(subject.config, subject.options.engine.operator_path));
   ThreadPool pool(subject.threads);
-  StreamCheck check(subject, model, &engine, &pool);
+  StreamCheck check(subject, model, operators, &engine, &pool);
   Worst worst;
   *plot = {"Difference of streams past the bound", "tokens of the stream", "difference", {}};
   for (uint32_t seed = 1; seed <= kStreams; ++seed) {

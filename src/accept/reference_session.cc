@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "kernels/attention_mask.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 #include "model/user_tokens.h"
 
 namespace hstu {
@@ -47,8 +48,9 @@ struct KeptStage {
 
 class ReferenceSession::Stream {
  public:
-  Stream(const Model& model, int64_t page_tokens, ThreadPool* pool)
+  Stream(const Model& model, const ModelOperators& operators, int64_t page_tokens, ThreadPool* pool)
       : model_(model),
+        operators_(operators),
         config_(model.config()),
         unit_(EvictionUnit(config_.stages, page_tokens)),
         pool_(*pool) {
@@ -79,12 +81,15 @@ class ReferenceSession::Stream {
     const int64_t total = stages_[0].count + added;
     DoubleRows history = Embed(tokens, total);
     DoubleRows candidates = EmbedCandidates(tokens, total);
+    RunOperators(operators_.embedding, &history);
+    RunOperators(operators_.embedding, &candidates);
     size_t layer = 0;
     for (size_t i = 0; i < stages_.size(); ++i) {
       Extend(i, layer, &history, &candidates);
       layer += stages_[i].layers.size();
       if (i + 1 < stages_.size()) history = Pool(i + 1, history);
     }
+    RunOperators(operators_.head, &candidates);
     return Head(candidates);
   }
 
@@ -144,6 +149,14 @@ class ReferenceSession::Stream {
     DoubleRows rows(config_.hidden_size);
     for (const int64_t id : tokens.candidates) AddRow(model_.item_table(), id, total, &rows);
     return rows;
+  }
+
+  // Operators from libraries compute in f32.
+  static void RunOperators(const std::vector<RowOperator>& operators, DoubleRows* x) {
+    std::vector<float> values(x->values.begin(), x->values.end());
+    const Matrix rows{values.data(), x->rows(), x->cols, x->cols};
+    for (const RowOperator& op : operators) RunRowOperator(op, rows, nullptr);
+    if (!operators.empty()) x->values.assign(values.begin(), values.end());
   }
 
   // Appends to a stage and scores candidates against all that is kept; both become its output.
@@ -284,6 +297,7 @@ class ReferenceSession::Stream {
   }
 
   const Model& model_;
+  const ModelOperators& operators_;
   const ModelConfig& config_;
   const int64_t unit_;
   ThreadPool& pool_;
@@ -291,8 +305,9 @@ class ReferenceSession::Stream {
   std::vector<KeptStage> stages_;
 };
 
-ReferenceSession::ReferenceSession(const Model& model, int64_t page_tokens, ThreadPool* pool)
-    : stream_(std::make_unique<Stream>(model, page_tokens, pool)) {}
+ReferenceSession::ReferenceSession(const Model& model, const ModelOperators& operators,
+                                   int64_t page_tokens, ThreadPool* pool)
+    : stream_(std::make_unique<Stream>(model, operators, page_tokens, pool)) {}
 ReferenceSession::~ReferenceSession() = default;
 
 Result<std::vector<double>> ReferenceSession::Rank(const Request& request) {

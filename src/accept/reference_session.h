@@ -12,13 +12,15 @@
 namespace hstu {
 
 class Model;
+struct ModelOperators;
 class ThreadPool;
 
 class ReferenceSession {
  public:
-  // History is evicted in units of `page_tokens` and whole strides of every aggregation. Model and
-  // pool must outlive it.
-  ReferenceSession(const Model& model, int64_t page_tokens, ThreadPool* pool);
+  // History is evicted in units of `page_tokens` and whole strides of every aggregation. Model,
+  // operators and pool must outlive it.
+  ReferenceSession(const Model& model, const ModelOperators& operators, int64_t page_tokens,
+                   ThreadPool* pool);
   ~ReferenceSession();
 
   // Appends the request's history to the stream, then scores its candidates: logits

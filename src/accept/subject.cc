@@ -39,7 +39,7 @@ Result<Engine> Subject::Load(bool compiled, bool kv_cache) const {
 }
 
 Result<std::unique_ptr<Eager>> Subject::LoadEager() const {
-  return Eager::Load(options.model, isa, threads);
+  return Eager::Load(options.model, isa, threads, options.engine.operator_path);
 }
 
 }  // namespace hstu

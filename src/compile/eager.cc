@@ -131,6 +131,7 @@ class Eager::Run {
         {"candidates", &Run::Candidates},
         {"l2_norm", &Run::L2Norm},
     };
+    if (IsLibraryOp(node.op)) return Library(node);
     (this->*methods.at(node.op))(node);
   }
 
@@ -192,6 +193,16 @@ class Eager::Run {
   }
   void Add(const Node& node) { Binary(node, eager_operators_.add); }
   void Mul(const Node& node) { Binary(node, eager_operators_.mul); }
+
+  void Library(const Node& node) {
+    const Tensor& in = In(node, 0);
+    Tensor& out = MakeLike(node, in);
+    const RowOperator& op = eager_.row_operators_.at(node.op);
+    ForRows(in.rows, [&](int64_t begin, int64_t count) {
+      std::copy_n(in.data + begin * in.stride, count * in.cols, out.data + begin * out.stride);
+      RunRowOperator(op, out.view().Rows(begin, count), nullptr);
+    });
+  }
 
   // A row of a table as f32.
   void CopyRow(const RowTable& table, int64_t row, float* out) const {
@@ -426,11 +437,18 @@ class Eager::Run {
   int64_t live_bytes_ = 0;
 };
 
-Result<std::unique_ptr<Eager>> Eager::Load(const std::string& model, Isa isa, int threads) {
+Result<std::unique_ptr<Eager>> Eager::Load(const std::string& model, Isa isa, int threads,
+                                           const std::string& operator_path) {
   HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
   HSTU_ASSIGN_OR_RETURN(const Operators operators, SelectOperators(registry, isa, "all"));
   HSTU_ASSIGN_OR_RETURN(Model loaded, Model::Load(model));
-  return std::unique_ptr<Eager>(new Eager(std::move(loaded), operators, isa, threads));
+  HSTU_ASSIGN_OR_RETURN(const ModelOperators model_operators,
+                        LoadModelOperators(loaded.config(), operator_path));
+  std::unique_ptr<Eager> eager(new Eager(std::move(loaded), operators, isa, threads));
+  for (const auto* list : {&model_operators.embedding, &model_operators.head}) {
+    for (const RowOperator& op : *list) eager->row_operators_[kLibraryOp + op.name] = op;
+  }
+  return eager;
 }
 
 Eager::Eager(Model model, const Operators& operators, Isa isa, int threads)

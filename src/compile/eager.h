@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "base/aligned.h"
 #include "base/cpu.h"
@@ -16,13 +17,15 @@
 #include "hstu/hstu.hpp"
 #include "kernels/operators.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 
 namespace hstu {
 
 class Eager {
  public:
-  // Errors: those of the model and of the operators of `isa`.
-  static Result<std::unique_ptr<Eager>> Load(const std::string& model, Isa isa, int threads);
+  // Errors: those of the model, of the operators of `isa` and of the operator path.
+  static Result<std::unique_ptr<Eager>> Load(const std::string& model, Isa isa, int threads,
+                                             const std::string& operator_path = {});
 
   // Answers one request, whose history is whole. In f32. Errors are those of a request.
   Result<Answer> Rank(const Request& request);
@@ -38,6 +41,7 @@ class Eager {
 
   const Model model_;
   const Operators operators_;
+  std::unordered_map<std::string, RowOperator> row_operators_;  // by op of the graph
   const Isa isa_;
   const Graph graph_;
   ThreadPool pool_;

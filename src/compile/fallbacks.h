@@ -18,7 +18,11 @@ using Fallbacks = std::map<std::string, std::string, std::less<>>;  // operator 
 inline Fallbacks FindFallbacks(const Graph& fused, const std::vector<std::string>& asked_for) {
   Fallbacks fallbacks;
   for (const Node& node : fused.nodes) {
-    if (!HasGenerator(node.op)) fallbacks[node.op] = "no code is generated for it";
+    if (HasGenerator(node.op)) continue;
+    fallbacks[node.op] =
+        IsLibraryOp(node.op)
+            ? "it comes from a library, as machine code: there is no source to compile"
+            : "no code is generated for it";
   }
   for (const std::string& op : asked_for) fallbacks[op] = "--fallback-ops names it";
   return fallbacks;

@@ -84,6 +84,7 @@ class Fuser {
     if (node.op == "linear") {
       return Take(LinearRule(node, at + 1 < graph_.nodes.size() ? &node + 1 : nullptr), at);
     }
+    if (IsLibraryOp(node.op)) fused_.values[node.outputs[0]].buffer = x_;  // in place
     fused_.nodes.push_back(node);
     return 1;
   }
@@ -236,6 +237,7 @@ constexpr Reason kReasons[] = {
 };
 
 std::string ReasonOf(const std::string& after, const std::string& before) {
+  if (IsLibraryOp(after) || IsLibraryOp(before)) return "a library's code can't be fused";
   for (const Reason& reason : kReasons) {
     if (after == reason.after && before == reason.before) return reason.text;
   }

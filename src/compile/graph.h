@@ -33,6 +33,11 @@ struct Value {
   int64_t buffer = -1;  // values that lie in the same memory have the same one; -1: its own
 };
 
+// What the ops of operators from libraries begin with, before the operator's name.
+inline const std::string kLibraryOp = "library.";
+
+inline bool IsLibraryOp(const std::string& op) { return op.starts_with(kLibraryOp); }
+
 // A model's weights have these names too.
 struct Node {
   std::string name;  // such as "layers.0.attention"

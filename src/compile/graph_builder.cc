@@ -51,7 +51,16 @@ class Builder {
     const int64_t scaled = Add("tokens.scaled", "scale", {rows}, Rows(width));
     const int64_t positions =
         Add("positions", "gather_position", {}, Rows(width), {"position.weight"});
-    return Add("embedded", "add", {scaled, positions}, Rows(width));
+    const int64_t embedded = Add("embedded", "add", {scaled, positions}, Rows(width));
+    return RowOperators("embedded", config_.embedding_operators, embedded);
+  }
+
+  int64_t RowOperators(const std::string& prefix, const std::vector<std::string>& operators,
+                       int64_t x) {
+    for (const std::string& op : operators) {
+      x = Add(prefix + "." + op, kLibraryOp + op, {x}, Rows(config_.hidden_size));
+    }
+    return x;
   }
 
   int64_t EnterStage(int64_t x) {
@@ -129,6 +138,7 @@ class Builder {
 
   void Head(int64_t x) {
     const int64_t width = config_.hidden_size;
+    x = RowOperators("head", config_.head_operators, x);
     int64_t value = Add("candidates", "candidates", {x}, Candidates(width));
     value = Add("head.normed", "l2_norm", {value}, Candidates(width));
     const std::size_t layers = config_.prediction_head_arch.size();

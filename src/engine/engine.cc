@@ -102,36 +102,43 @@ Result<std::unique_ptr<Artifacts>> OpenArtifacts(const ModelFiles& files,
                          {&files, dtypes.activations, dtypes.kv, options.page_size, options.isa});
 }
 
-// The operators of the built-in path; with artifacts, of their instruction set.
-Result<Operators> ChooseOperators(Isa isa, const EngineOptions& options) {
+// The built-in operators, and those of libraries.
+Result<OperatorRegistry> RegisterOperators(const EngineOptions& options) {
   HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
   HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(OperatorPath(options.operator_path), &registry));
-  return SelectOperators(registry, isa, options.fused_ops);
+  return registry;
 }
 
 // Model, operators and artifacts, which depend on one another.
 struct Loaded {
   Model model;
   Isa isa;
-  Operators operators;
+  Operators operators;  // of the built-in path; with artifacts, of their instruction set
+  ModelOperators model_operators;
   std::unique_ptr<Artifacts> artifacts;
 };
 
 Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
                                  const EngineDTypes& dtypes, const EngineOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const Preload preload, ParsePreload(options.preload));
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, RegisterOperators(options));
+  HSTU_ASSIGN_OR_RETURN(ModelOperators model_operators,
+                        FindModelOperators(files.config(), registry));
   HSTU_ASSIGN_OR_RETURN(std::unique_ptr<Artifacts> artifacts,
                         OpenArtifacts(files, dtypes, options));
   if (artifacts == nullptr) {
     HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
-    HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(isa, options));
-    return Loaded{Model::Pack(std::move(files), part), isa, operators, nullptr};
+    HSTU_ASSIGN_OR_RETURN(const Operators operators,
+                          SelectOperators(registry, isa, options.fused_ops));
+    return Loaded{Model::Pack(std::move(files), part), isa, operators, std::move(model_operators),
+                  nullptr};
   }
-  HSTU_ASSIGN_OR_RETURN(const Operators operators, ChooseOperators(artifacts->isa(), options));
+  HSTU_ASSIGN_OR_RETURN(const Operators operators,
+                        SelectOperators(registry, artifacts->isa(), options.fused_ops));
   HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
   HSTU_ASSIGN_OR_RETURN(Model model, Model::LoadPacked(std::move(files), artifacts->TakeWeights()));
   const Isa isa = artifacts->isa();
-  return Loaded{std::move(model), isa, operators, std::move(artifacts)};
+  return Loaded{std::move(model), isa, operators, std::move(model_operators), std::move(artifacts)};
 }
 
 // With `error` set to why there are no artifacts, where they are optional.
@@ -159,13 +166,15 @@ Result<std::optional<KvCache>> MakeCache(const ModelConfig& config, const Engine
 }
 
 // Null where none is asked for.
-Result<std::unique_ptr<TierStack>> MakeTiers(const Model& model, Isa isa,
-                                             const EngineDTypes& dtypes,
+Result<std::unique_ptr<TierStack>> MakeTiers(const Loaded& loaded, const EngineDTypes& dtypes,
                                              const EngineOptions& options) {
   if (!HasTiers(options)) return std::unique_ptr<TierStack>();
+  HSTU_ASSIGN_OR_RETURN(const std::string embedding_operators,
+                        IdentityOf(loaded.model_operators.embedding));
   const std::string identity = CacheIdentity(
-      model.files(), {std::string(IsaName(isa)), options.fused_ops, NameOf(dtypes.activations),
-                      NameOf(dtypes.kv), options.page_size, options.disable_context});
+      loaded.model.files(),
+      {std::string(IsaName(loaded.isa)), options.fused_ops, NameOf(dtypes.activations),
+       NameOf(dtypes.kv), options.page_size, options.disable_context, embedding_operators});
   std::vector<std::unique_ptr<Tier>> tiers;
   if (options.host_bytes > 0) tiers.push_back(std::make_unique<HostTier>(options.host_bytes));
   if (!options.disk.empty()) {
@@ -212,15 +221,15 @@ Result<std::unique_ptr<Ranker>> LoadRanker(const std::string& folder, const Engi
   std::unique_ptr<TierStack> tiers;
   std::unique_ptr<CacheLog> log;
   if (cache) {
-    HSTU_ASSIGN_OR_RETURN(tiers, MakeTiers(model, loaded.isa, dtypes, options));
+    HSTU_ASSIGN_OR_RETURN(tiers, MakeTiers(loaded, dtypes, options));
     if (!options.cache_log.empty()) {
       HSTU_ASSIGN_OR_RETURN(log, CacheLog::Open(options.cache_log, options.page_size));
     }
   }
   return std::make_unique<Ranker>(std::move(model), options, loaded.operators,
-                                  std::move(loaded.artifacts), std::move(workspace),
-                                  std::move(cache), std::move(tiers), std::move(log), threads,
-                                  std::move(groups));
+                                  std::move(loaded.model_operators), std::move(loaded.artifacts),
+                                  std::move(workspace), std::move(cache), std::move(tiers),
+                                  std::move(log), threads, std::move(groups));
 }
 
 }  // namespace

@@ -52,10 +52,12 @@ double VisiblePairs(const AttentionBlock& block) {
 
 }  // namespace
 
-Forward::Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool,
-                 Workspace* workspace, Trace* trace, ForwardRanks* ranks)
+Forward::Forward(const Model& model, const ModelOperators& model_operators,
+                 bool last_layer_all_rows, ThreadPool* pool, Workspace* workspace, Trace* trace,
+                 ForwardRanks* ranks)
     : model_(model),
       config_(model.config()),
+      model_operators_(model_operators),
       last_layer_all_rows_(last_layer_all_rows),
       pool_(*pool),
       workspace_(*workspace),
@@ -75,12 +77,14 @@ void Forward::Run(const Operators& operators, LayerObserver* observer) {
     BeginStage(stage);
     if (stage == 0) {
       Embed();
+      RunRowOperators(model_operators_.embedding, {0, rows_});
     } else {
       EnterStage();
     }
     RunStage();
     first_layer_ += config_.stages[stage].num_layers;
   }
+  RunRowOperators(model_operators_.head, {0, candidate_rows_});
   Head();
 }
 
@@ -207,6 +211,17 @@ void Forward::Embed() {
     embed(piece, {piece.candidate_row, piece.candidate_count},
           piece.total_history + piece.candidate_first);
   });
+}
+
+void Forward::RunRowOperators(const std::vector<RowOperator>& operators, Rows rows) const {
+  for (const RowOperator& op : operators) {
+    pool_.Run(CeilDiv(rows.count, kRowBlock), [&](int64_t task, int thread) {
+      TraceScope scope(trace_, thread, op.name.c_str());
+      const int64_t begin = rows.begin + task * kRowBlock;
+      const int64_t count = std::min(kRowBlock, rows.begin + rows.count - begin);
+      RunRowOperator(op, X({begin, count}), Scratch(thread));
+    });
+  }
 }
 
 void Forward::RunStage() {

@@ -10,6 +10,7 @@
 #include "engine/workspace.h"
 #include "kernels/operators.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 
 namespace hstu {
 
@@ -31,8 +32,8 @@ class Forward {
  public:
   // `last_layer_all_rows`: compute rows of the last layer that no answer needs. `trace` may be
   // null, and `ranks` is where no other rank computes the same step.
-  Forward(const Model& model, bool last_layer_all_rows, ThreadPool* pool, Workspace* workspace,
-          Trace* trace, ForwardRanks* ranks);
+  Forward(const Model& model, const ModelOperators& model_operators, bool last_layer_all_rows,
+          ThreadPool* pool, Workspace* workspace, Trace* trace, ForwardRanks* ranks);
 
   // Computes workspace->pieces, whose rows are numbered, stage by stage, by these operators and in
   // the plan that the workspace uses. Leaves workspace->logits(), row i of the step's candidates at
@@ -91,6 +92,7 @@ class Forward {
   int64_t RowsTogether(const Piece& piece, int64_t position) const;
   void BeginOwnPages();
   void Embed();
+  void RunRowOperators(const std::vector<RowOperator>& operators, Rows rows) const;
   void RunStage();
   void EnterStage();
   void PoolWindows(Rows rows, int thread) const;
@@ -147,6 +149,7 @@ class Forward {
 
   const Model& model_;
   const ModelConfig& config_;
+  const ModelOperators& model_operators_;
   const bool last_layer_all_rows_;
   ThreadPool& pool_;
   Workspace& workspace_;

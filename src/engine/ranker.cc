@@ -37,12 +37,13 @@ int64_t CachedTokens(const HistoryPlan& plan) {
 }  // namespace
 
 Ranker::Ranker(Model model, const EngineOptions& options, const Operators& operators,
-               std::unique_ptr<Artifacts> artifacts, Workspace workspace,
-               std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
+               ModelOperators model_operators, std::unique_ptr<Artifacts> artifacts,
+               Workspace workspace, std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
                std::unique_ptr<CacheLog> log, int threads, RankGroups groups)
     : model_(std::move(model)),
       options_(options),
       operators_(operators),
+      model_operators_(std::move(model_operators)),
       pool_(threads),
       artifact_steps_(std::move(artifacts)),
       workspace_(std::move(workspace)),
@@ -50,8 +51,8 @@ Ranker::Ranker(Model model, const EngineOptions& options, const Operators& opera
       trace_(options_.profile ? std::make_unique<Trace>(threads + kExchangeLanes, kTraceEvents)
                               : nullptr),
       ranks_(MakeForwardRanks(model_, options_, std::move(groups), trace_.get(), threads)),
-      forward_(model_, options_.last_layer_all_rows, &pool_, &workspace_, trace_.get(),
-               ranks_.get()),
+      forward_(model_, model_operators_, options_.last_layer_all_rows, &pool_, &workspace_,
+               trace_.get(), ranks_.get()),
       cache_(std::move(cache)),
       log_(std::move(log)) {
   if (!cache_) return;

@@ -24,6 +24,7 @@
 #include "hstu/hstu.hpp"
 #include "kernels/operators.h"
 #include "model/model.h"
+#include "model/model_operators.h"
 
 namespace hstu {
 
@@ -31,9 +32,9 @@ class Ranker : private LayerObserver {
  public:
   // `artifacts` may be null.
   Ranker(Model model, const EngineOptions& options, const Operators& operators,
-         std::unique_ptr<Artifacts> artifacts, Workspace workspace, std::optional<KvCache> cache,
-         std::unique_ptr<TierStack> tiers, std::unique_ptr<CacheLog> log, int threads,
-         RankGroups groups);
+         ModelOperators model_operators, std::unique_ptr<Artifacts> artifacts, Workspace workspace,
+         std::optional<KvCache> cache, std::unique_ptr<TierStack> tiers,
+         std::unique_ptr<CacheLog> log, int threads, RankGroups groups);
 
   // See Engine, whose functions these are.
   std::vector<Answer> Rank(std::span<const Request> requests);
@@ -92,6 +93,7 @@ class Ranker : private LayerObserver {
   const Model model_;
   const EngineOptions options_;
   const Operators operators_;
+  const ModelOperators model_operators_;
   ThreadPool pool_;
   ArtifactSteps artifact_steps_;
   Workspace workspace_;

@@ -51,7 +51,8 @@ int AddRowOperator(hstuOperatorSink* sink, const hstuRowOperator* op) {
     sink->status = sink->registry->Add({op->name,
                                         sink->file,
                                         op->summary == nullptr ? "" : op->summary,
-                                        {{"library", reinterpret_cast<AnyFunction>(op->run)}}});
+                                        {{kLibraryVariant, reinterpret_cast<AnyFunction>(op->run)}},
+                                        op->numInputs});
   }
   return sink->status.ok() ? 0 : 1;
 }

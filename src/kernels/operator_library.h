@@ -14,9 +14,9 @@ namespace hstu {
 std::string OperatorPath(std::string_view given);
 
 // Loads every *.so in the folders of `path`, which are joined by ':', in the order of their names,
-// and adds their operators, each with one variant, "library". Libraries stay loaded. Errors name
-// the folder or file: one that can't be read or loaded (kIo), one that is no operator library or of
-// another version, and one that offers a name which is taken (kBadArgument), with both files.
+// and adds their operators, each with one variant, kLibraryVariant. Libraries stay loaded. Errors
+// name the folder or file: one that can't be read or loaded (kIo), one that is no operator library
+// or of another version, and one that offers a name which is taken (kBadArgument), with both files.
 Status LoadOperatorLibraries(std::string_view path, OperatorRegistry* registry);
 
 }  // namespace hstu

@@ -2,6 +2,7 @@
 #ifndef HSTU_KERNELS_REGISTRY_H_
 #define HSTU_KERNELS_REGISTRY_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,15 @@ struct OperatorVariant {
   AnyFunction function;
 };
 
+// The variant of an operator from a library, a row operator: include/hstu/operator.h.
+inline constexpr const char* kLibraryVariant = "library";
+
 struct OperatorInfo {
   std::string name;
   std::string origin;  // the file that registers it
   std::string summary;
   std::vector<OperatorVariant> variants;
+  int64_t num_inputs = 0;  // of a row operator
 
   // Null where there is none of that name.
   AnyFunction Variant(std::string_view variant) const;

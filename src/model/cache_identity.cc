@@ -61,6 +61,7 @@ std::string CacheIdentity(const ModelFiles& model, const CacheNumerics& numerics
   hash.Add(numerics.storage_type);
   hash.Add(numerics.page_tokens);
   hash.Add(int64_t{numerics.disable_context});
+  hash.Add(numerics.embedding_operators);
   hash.Add(int64_t{kKeyChunk});
   hash.Add(int64_t{kPanelWidth});
   return hash.Hex();

@@ -16,7 +16,8 @@ struct CacheNumerics {
   std::string activation_type;  // "f32"
   std::string storage_type;     // of K and V
   int64_t page_tokens = 0;
-  bool disable_context = false;  // tokens stand for other features
+  bool disable_context = false;     // tokens stand for other features
+  std::string embedding_operators;  // IdentityOf those from libraries
 };
 
 // Of the tables' contents: size and time of the weights file and 1,000 rows of each table; or the

@@ -135,6 +135,7 @@ Status ReadFeatures(const ConfigReader& reader, ModelConfig& config) {
   HSTU_ASSIGN_OR_RETURN(config.item_feature, reader.String("item_feature"));
   HSTU_ASSIGN_OR_RETURN(config.action_feature, reader.OptionalString("action_feature"));
   HSTU_ASSIGN_OR_RETURN(config.contextual_features, reader.Strings("contextual_features"));
+  HSTU_ASSIGN_OR_RETURN(config.embedding_operators, reader.Strings("embedding_operators"));
   HSTU_RETURN_IF_ERROR(CheckHasTable(reader, config, "item_feature", config.item_feature));
   if (config.action_feature) {
     HSTU_RETURN_IF_ERROR(CheckHasTable(reader, config, "action_feature", *config.action_feature));
@@ -161,6 +162,7 @@ Status ReadHead(const ConfigReader& reader, ModelConfig& config) {
                         reader.Integers("prediction_head_arch", kWidth, kMaxHeadLayers));
   HSTU_ASSIGN_OR_RETURN(config.prediction_head_bias, reader.Boolean("prediction_head_bias", true));
   HSTU_ASSIGN_OR_RETURN(config.task_names, reader.Strings("task_names"));
+  HSTU_ASSIGN_OR_RETURN(config.head_operators, reader.Strings("head_operators"));
   const auto names = static_cast<std::int64_t>(config.task_names.size());
   if (names > 0 && names != config.num_tasks()) {
     return reader.Wrong("task_names", config.task_names,
@@ -313,6 +315,10 @@ nlohmann::ordered_json ToJson(const ModelConfig& config) {
   };
   if (config.action_feature) object["action_feature"] = *config.action_feature;
   if (!config.task_names.empty()) object["task_names"] = config.task_names;
+  if (!config.embedding_operators.empty()) {
+    object["embedding_operators"] = config.embedding_operators;
+  }
+  if (!config.head_operators.empty()) object["head_operators"] = config.head_operators;
   if (config.stages.size() > 1) object["stages"] = StagesJson(config.stages);
   return object;
 }

@@ -45,8 +45,10 @@ struct ModelConfig {
   std::vector<EmbeddingTable> embedding_tables;
   std::vector<std::int64_t> prediction_head_arch;  // layer sizes, the last is the number of tasks
   bool prediction_head_bias = true;
-  std::vector<std::string> task_names;  // empty, or one per task
-  std::vector<Stage> stages;            // at least one; their layers are num_layers in all
+  std::vector<std::string> task_names;           // empty, or one per task
+  std::vector<std::string> embedding_operators;  // from libraries: see model/model_operators.h
+  std::vector<std::string> head_operators;
+  std::vector<Stage> stages;  // at least one; their layers are num_layers in all
 
   std::int64_t num_tasks() const { return prediction_head_arch.back(); }
   // The width of one of U, V, Q, K: H * D.
