@@ -63,13 +63,14 @@ TEST_F(CacheIdentityTest, IsTheSameForTheSame) {
 }
 
 TEST_F(CacheIdentityTest, EveryFactChangesIt) {
-  std::vector<CacheNumerics> all(7, {"avx2", "all", "f32", "f32", 32, false});
+  std::vector<CacheNumerics> all(8, {"avx2", "all", "f32", "f32", 32, false, ""});
   all[1].isa = "avx512";
   all[2].fused_ops = "none";
   all[3].activation_type = "bf16";
   all[4].storage_type = "bf16";
   all[5].page_tokens = 64;
   all[6].disable_context = true;
+  all[7].embedding_operators = "another library";
   std::set<std::string> identities;
   for (const CacheNumerics& numerics : all) identities.insert(Now(numerics));
   EXPECT_EQ(identities.size(), all.size());
