@@ -132,14 +132,35 @@ TEST_F(CApi, TakesOptions) {
   hstuDestroyModel(model);
 }
 
-TEST_F(CApi, TakesTheOptionsOfAnOlderHeader) {
+TEST_F(CApi, KeepsUsersWhereItIsAskedTo) {
   hstuOptions options = {};
-  options.structSize = offsetof(hstuOptions, dtype);
-  options.threads = 1;
-  options.dtype = "past the end of such a struct";
+  options.structSize = sizeof(hstuOptions);
+  options.kvCache = 1;
+  options.kvBytes = int64_t{64} << 20;
+  options.kvDtype = "f32";
   hstuModel* model = nullptr;
   ASSERT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK) << hstuLastError();
+  request_.userId = "somebody";
+  ASSERT_EQ(hstuRank(model, &request_, 1, &answer_), HSTU_OK) << hstuLastError();
+  EXPECT_EQ(answer_.cachedTokens, 0);
+  const std::vector<float> first = logits_;
+  ASSERT_EQ(hstuRank(model, &request_, 1, &answer_), HSTU_OK) << hstuLastError();
+  EXPECT_GT(answer_.cachedTokens, 0);
+  EXPECT_TRUE(SameBits(logits_, first));
   hstuDestroyModel(model);
+}
+
+TEST_F(CApi, TakesTheOptionsOfOlderHeaders) {
+  for (const size_t size : {offsetof(hstuOptions, dtype), offsetof(hstuOptions, kvBytes)}) {
+    hstuOptions options = {};
+    options.structSize = size;
+    options.threads = 1;
+    options.artifacts = "past the end of such a struct";
+    if (size == offsetof(hstuOptions, dtype)) options.dtype = "that too";
+    hstuModel* model = nullptr;
+    ASSERT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK) << hstuLastError();
+    hstuDestroyModel(model);
+  }
 }
 
 TEST_F(CApi, RefusesOptionsThatCantBeMeant) {
@@ -157,6 +178,14 @@ TEST_F(CApi, RefusesOptionsThatCantBeMeant) {
   options.dtype = "f8";
   EXPECT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_BAD_ARGUMENT);
   EXPECT_THAT(hstuLastError(), testing::HasSubstr("f8"));
+  options.dtype = nullptr;
+  options.artifacts = "nowhere";
+  EXPECT_NE(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("nowhere"));
+  options.artifacts = nullptr;
+  options.operatorPath = "no_folder";
+  EXPECT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_IO);
+  EXPECT_THAT(hstuLastError(), testing::HasSubstr("no_folder"));
 }
 
 TEST_F(CApi, NamesAModelThatIsNotThere) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "ranks/thread_communicator.h"
+#include "tests/artifacts.h"
 #include "tests/golden.h"
 
 namespace hstu {
@@ -159,6 +160,27 @@ TEST_P(Ranks, ThatShareUsersGiveTheBitsOfOne) {
   ExpectAsOneRank(golden.model, options, 3, golden.requests, 0.0f);
 }
 
+TEST(RankGroups, ThatShareTablesAndKeysRunArtifacts) {
+  const GoldenCase golden = LoadGolden("softmax");
+  CompileOptions compile = SmallBuckets(golden.model, "softmax_ranks");
+  compile.seq_lens = {512};
+  compile.batches = {8};
+  compile.kv_cache = true;
+  Compile(compile);
+  EngineOptions options;
+  options.artifacts = compile.out;
+  options.kv_cache = true;
+  options.embed_tp_size = 2;
+  options.embed_tp_min_rows = 1;
+  options.sp_size = 2;
+  options.sp_exact = true;
+  ExpectAsOneRank(golden.model, options, 2, LongRequests(golden), 0.0f);
+  OnRanks(golden.model, options, 2, [&](Engine& engine) {
+    engine.Rank(golden.requests);
+    EXPECT_GT(engine.stats().artifact_hits, 0);
+  });
+}
+
 TEST(RankGroups, ShareAllAtOnce) {
   const GoldenCase golden = LoadGolden("softmax");
   EngineOptions options;
@@ -225,6 +247,10 @@ TEST(RankGroups, ThatDontDivideAreRefusedBeforeLoading) {
   options.host_bytes = 1;
   options.kv_cache = true;
   EXPECT_THAT(LoadError(options, 2), HasSubstr("host-bytes"));
+  options = {};
+  options.heads_tp_size = 2;
+  options.artifacts = "artifacts";
+  EXPECT_THAT(LoadError(options, 2), HasSubstr("artifacts hold all heads"));
   options = {};
   options.sp_size = 0;
   EXPECT_THAT(LoadError(options, 1), HasSubstr("sp-size 0"));

@@ -64,6 +64,14 @@ typedef struct {
   int32_t truncate;       /* 1: drop the oldest tokens of a history that is too long */
   int32_t disableContext; /* 1: leave contextual tokens out */
   const char* dtype;      /* of activations: "f32" (NULL), "bf16" */
+  /* Users' histories are computed once. */
+  int64_t kvBytes;          /* most bytes of all K and V; 0: of kvPages pages, or the default */
+  int64_t kvPages;          /* 0: as kvBytes says */
+  const char* kvDtype;      /* "f32" (NULL: dtype's), "bf16", "f16", "int8" */
+  const char* artifacts;    /* a folder of `hstu compile`; NULL: the built-in path */
+  const char* operatorPath; /* folders of operator libraries, joined by ':' */
+  int32_t kvCache;          /* 1: keep users' K and V */
+  int32_t reserved;         /* 0 */
 } hstuOptions;
 
 /* One user's history and the candidates to score. A pointer may be NULL where its count is 0.

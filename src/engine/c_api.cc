@@ -32,12 +32,13 @@ Error WrongSize(const char* name, uint64_t size, uint64_t known) {
 
 // The struct as this library knows it: what an older, shorter one lacks is zero.
 Result<hstuOptions> Grown(const hstuOptions& given) {
-  constexpr uint64_t kWithoutDType = offsetof(hstuOptions, dtype);
-  if (given.structSize == sizeof(hstuOptions)) return given;
-  if (given.structSize != kWithoutDType)
+  constexpr uint64_t kSizes[] = {offsetof(hstuOptions, dtype), offsetof(hstuOptions, kvBytes),
+                                 sizeof(hstuOptions)};
+  if (std::find(std::begin(kSizes), std::end(kSizes), given.structSize) == std::end(kSizes)) {
     return WrongSize("options", given.structSize, sizeof(given));
+  }
   hstuOptions options = {};
-  std::memcpy(&options, &given, kWithoutDType);
+  std::memcpy(&options, &given, given.structSize);
   return options;
 }
 
@@ -77,6 +78,12 @@ Result<EngineOptions> ReadOptions(const hstuOptions* pointer) {
   options.truncate = given.truncate != 0;
   options.disable_context = given.disableContext != 0;
   if (given.dtype != nullptr) options.dtype = given.dtype;
+  options.kv_cache = given.kvCache != 0;
+  options.kv_pages = given.kvPages;
+  options.kv_bytes = given.kvBytes;
+  if (given.kvDtype != nullptr) options.kv_dtype = given.kvDtype;
+  if (given.artifacts != nullptr) options.artifacts = given.artifacts;
+  if (given.operatorPath != nullptr) options.operator_path = given.operatorPath;
   return options;
 }
 

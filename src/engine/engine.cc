@@ -84,11 +84,10 @@ Status CheckOptions(const EngineOptions& options) {
                      "artifacts hold fused operators: with fused_ops \"{}\" leave artifacts out",
                      options.fused_ops);
   }
-  if (!options.artifacts.empty() && SharesModel(options)) {
+  if (!options.artifacts.empty() && options.heads_tp_size > 1) {
     return MakeError(ErrorCode::kBadArgument,
-                     "artifacts hold whole models: with embed_tp_size {}, sp_size {} and "
-                     "heads_tp_size {} leave artifacts out",
-                     options.embed_tp_size, options.sp_size, options.heads_tp_size);
+                     "artifacts hold all heads: with heads_tp_size {} leave artifacts out",
+                     options.heads_tp_size);
   }
   return CheckTierOptions(options);
 }
@@ -136,7 +135,8 @@ Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
   HSTU_ASSIGN_OR_RETURN(const Operators operators,
                         SelectOperators(registry, artifacts->isa(), options.fused_ops));
   HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
-  HSTU_ASSIGN_OR_RETURN(Model model, Model::LoadPacked(std::move(files), artifacts->TakeWeights()));
+  HSTU_ASSIGN_OR_RETURN(Model model,
+                        Model::LoadPacked(std::move(files), part, artifacts->TakeWeights()));
   const Isa isa = artifacts->isa();
   return Loaded{std::move(model), isa, operators, std::move(model_operators), std::move(artifacts)};
 }

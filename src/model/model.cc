@@ -24,8 +24,8 @@ Model Model::Pack(ModelFiles files, const ModelPart& part) {
   return model;
 }
 
-Result<Model> Model::LoadPacked(ModelFiles files, MappedFile packed) {
-  Model model(std::move(files), {});
+Result<Model> Model::LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed) {
+  Model model(std::move(files), part);
   if (static_cast<std::int64_t>(packed.bytes().size()) != model.packed_bytes_) {
     return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, the model's packed weights {}",
                      packed.path(), packed.bytes().size(), model.packed_bytes_);

@@ -27,7 +27,7 @@ class Model {
   static Model Pack(ModelFiles files, const ModelPart& part = {});
   // With dense weights that PackDenseWeights packed into a file, which is mapped. Errors
   // (kBadModel): its size is not that of these files' weights.
-  static Result<Model> LoadPacked(ModelFiles files, MappedFile packed);
+  static Result<Model> LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed);
 
   const ModelFiles& files() const { return files_; }
   const ModelConfig& config() const { return config_; }
