@@ -112,7 +112,8 @@ inline Engine Load(const GoldenCase& golden, const EngineOptions& options = {}) 
 }
 
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  if (a.size() != b.size()) return false;
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 inline std::string GoldenTestName(const testing::TestParamInfo<std::string>& info) {
