@@ -56,6 +56,15 @@ function(hstu_test folder source)
   endif()
 endfunction()
 
+# hstu_test_artifacts(test...): where these tests compile models to. What they compile stays for the
+# next run, and for the runs of the other presets.
+function(hstu_test_artifacts)
+  foreach(test IN LISTS ARGN)
+    target_compile_definitions(${test} PRIVATE
+                               HSTU_ARTIFACTS_DIR="${PROJECT_SOURCE_DIR}/build/tests/artifacts")
+  endforeach()
+endfunction()
+
 function(hstu_check_includes name allowed)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.h ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
   foreach(file IN LISTS files)

@@ -12,6 +12,7 @@
 #include "base/test_files.h"
 #include "base/thread_pool.h"
 #include "compile/eager.h"
+#include "kernels/operator_library.h"
 #include "model/model.h"
 #include "tests/artifacts.h"
 #include "tests/golden.h"
@@ -42,6 +43,12 @@ class ModelOperatorsTest : public testing::Test {
     std::ofstream(model + "/config.json") << config;
     golden.model = model;
     return golden;
+  }
+
+  Result<ModelOperators> Find(const ModelConfig& config) const {
+    const Result<OperatorRegistry> registry = AllOperators(options_.operator_path);
+    if (!registry.ok()) return registry.error();
+    return FindModelOperators(config, registry.value());
   }
 
   std::vector<Answer> Rank(const GoldenCase& golden, const EngineOptions& options) {
@@ -93,8 +100,7 @@ TEST_F(ModelOperatorsTest, AreThoseOfTheReferenceInStreamsWithACache) {
   const GoldenCase golden = Clipped("stream_evict");
   const Result<Model> model = Model::Load(golden.model);
   ASSERT_TRUE(model.ok()) << model.error().message;
-  const Result<ModelOperators> operators =
-      LoadModelOperators(model->config(), options_.operator_path);
+  const Result<ModelOperators> operators = Find(model->config());
   ASSERT_TRUE(operators.ok()) << operators.error().message;
   ThreadPool pool(2);
   std::map<std::string, ReferenceSession> sessions;
@@ -150,7 +156,7 @@ TEST_F(ModelOperatorsTest, ThatNobodyOffersAreRefusedBeforeWeightsAreRead) {
 TEST_F(ModelOperatorsTest, BuiltInOnesAreNoRowOperators) {
   ModelConfig config;
   config.head_operators = {"linear"};
-  const Result<ModelOperators> found = LoadModelOperators(config, options_.operator_path);
+  const Result<ModelOperators> found = Find(config);
   ASSERT_FALSE(found.ok());
   EXPECT_THAT(found.error().message, HasSubstr("head_operators: \"linear\" is built in"));
 }

@@ -233,7 +233,8 @@ class HSTU_API Engine {
   std::string DescribeCache(const std::optional<std::string>& user_id = std::nullopt) const;
 
   // With ranks: rank 0's engine answers, and its calls reach the others. On another rank nothing
-  // but Follow may be called: it computes this rank's part until rank 0's engine ends.
+  // but Follow may be called: it computes this rank's part until rank 0's engine ends. Where the
+  // engine answers itself, Follow returns at once.
   bool follows() const;
   void Follow();
 

@@ -9,6 +9,7 @@
 #include "accept/reference_session.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "kernels/operator_library.h"
 #include "model/model.h"
 #include "model/model_operators.h"
 
@@ -81,8 +82,10 @@ Result<Metric> CheckEviction(const Subject& subject, Plot* plot) {
   }
   HSTU_ASSIGN_OR_RETURN(Engine engine, subject.Load(true, true));
   HSTU_ASSIGN_OR_RETURN(const Model model, Model::Load(subject.options.model));
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry,
+                        AllOperators(subject.options.engine.operator_path));
   HSTU_ASSIGN_OR_RETURN(const ModelOperators operators,
-                        LoadModelOperators(subject.config, subject.options.engine.operator_path));
+                        FindModelOperators(subject.config, registry));
   ThreadPool pool(subject.threads);
   StreamCheck check(subject, model, operators, &engine, &pool);
   Worst worst;

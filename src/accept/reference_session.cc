@@ -153,10 +153,11 @@ class ReferenceSession::Stream {
 
   // Operators from libraries compute in f32.
   static void RunOperators(const std::vector<RowOperator>& operators, DoubleRows* x) {
+    if (operators.empty()) return;
     std::vector<float> values(x->values.begin(), x->values.end());
     const Matrix rows{values.data(), x->rows(), x->cols, x->cols};
     for (const RowOperator& op : operators) RunRowOperator(op, rows, nullptr);
-    if (!operators.empty()) x->values.assign(values.begin(), values.end());
+    x->values.assign(values.begin(), values.end());
   }
 
   // Appends to a stage and scores candidates against all that is kept; both become its output.

@@ -24,7 +24,9 @@ struct KvModelShape {
   // That share a user's pages: each holds those of every ranks-th chunk of kKeyChunk positions.
   int64_t ranks = 1;
 
-  int64_t OwnerOfPosition(int64_t position) const { return position / kKeyChunk % ranks; }
+  int64_t OwnerOfPosition(int64_t position) const {
+    return OwnerOfChunk(position / kKeyChunk, ranks);
+  }
   int64_t num_stages() const { return static_cast<int64_t>(stages.size()); }
 };
 

@@ -113,10 +113,7 @@ Result<int> RunBench(const BenchOptions& options) {
     HSTU_ASSIGN_OR_RETURN(warm, ReadRequests(options.warm));
   }
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
-  if (engine.follows()) {
-    engine.Follow();
-    return kExitOk;
-  }
+  if (FollowedToTheEnd(engine)) return kExitOk;
   HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(const Measured measured, Measure(engine, requests, warm, options));
   nlohmann::ordered_json json;

@@ -147,6 +147,12 @@ void AddRankOptions(CLI::App& app, EngineOptions& options) {
       ->group(kRanks);
 }
 
+bool FollowedToTheEnd(Engine& engine) {
+  if (!engine.follows()) return false;
+  engine.Follow();
+  return true;
+}
+
 void AddWarmUpOption(CLI::App& app, std::string& file) {
   app.add_option("--warm-up", file,
                  "JSON Lines: requests like these run in every bucket of --artifacts first")

@@ -24,9 +24,10 @@ Result<Engine> LoadEngine(const std::string& model, const EngineOptions& options
 void AddWarmUpOption(CLI::App& app, std::string& file);
 Status WarmUp(Engine& engine, const std::string& file);
 
-// The options of ranks, of commands that run under mpirun: rank 0 does the command's work, the
-// others follow its engine.
+// The options of ranks, of commands that run under mpirun: rank 0 does the command's work.
 void AddRankOptions(CLI::App& app, EngineOptions& options);
+// On another rank: does its part until rank 0's engine ends, and returns true.
+bool FollowedToTheEnd(Engine& engine);
 
 }  // namespace hstu
 

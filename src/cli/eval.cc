@@ -60,10 +60,7 @@ Result<int> RunEval(const EvalArguments& arguments) {
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(const EvalOptions options, Complete(arguments, config));
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
-  if (engine.follows()) {
-    engine.Follow();
-    return kExitOk;
-  }
+  if (FollowedToTheEnd(engine)) return kExitOk;
   HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   HSTU_ASSIGN_OR_RETURN(const EvalReport report,
                         Evaluate(options, [&engine](std::span<const Request> requests) {

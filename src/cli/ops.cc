@@ -47,9 +47,8 @@ struct OpsOptions {
 };
 
 Result<int> RunOps(const OpsOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
   const std::string path = OperatorPath(options.operator_path);
-  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(path, &registry));
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, AllOperators(path));
   if (!options.json.empty()) HSTU_RETURN_IF_ERROR(WriteJson(List(registry), options.json));
   if (options.json != "-") {
     HSTU_RETURN_IF_ERROR(WriteStandardOutput(Text(registry, path)));

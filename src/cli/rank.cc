@@ -89,10 +89,7 @@ std::int64_t BatchLimit(const RankOptions& options) {
 
 Result<int> RunRank(const RankOptions& options) {
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(options.model, options.engine));
-  if (engine.follows()) {
-    engine.Follow();
-    return kExitOk;
-  }
+  if (FollowedToTheEnd(engine)) return kExitOk;
   HSTU_RETURN_IF_ERROR(WarmUp(engine, options.warm_up));
   HSTU_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(options.requests, kMaxRequestBytes));
   const std::int64_t limit = BatchLimit(options);

@@ -89,10 +89,7 @@ Result<int> RunSimulate(SimulateArguments& arguments) {
   arguments.engine.truncate = true;  // histories over the limit are replayed too
   HSTU_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(arguments.model));
   HSTU_ASSIGN_OR_RETURN(Engine engine, LoadEngine(arguments.model, arguments.engine));
-  if (engine.follows()) {
-    engine.Follow();
-    return kExitOk;
-  }
+  if (FollowedToTheEnd(engine)) return kExitOk;
   HSTU_RETURN_IF_ERROR(WarmUp(engine, arguments.warm_up));
   std::optional<Engine> uncached;
   if (arguments.compare) {

@@ -13,6 +13,7 @@
 #include "compile/eager_operators.h"
 #include "compile/graph_builder.h"
 #include "kernels/gemm.h"
+#include "kernels/operator_library.h"
 #include "model/user_tokens.h"
 
 namespace hstu {
@@ -439,11 +440,11 @@ class Eager::Run {
 
 Result<std::unique_ptr<Eager>> Eager::Load(const std::string& model, Isa isa, int threads,
                                            const std::string& operator_path) {
-  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, BuiltinOperators());
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, AllOperators(operator_path));
   HSTU_ASSIGN_OR_RETURN(const Operators operators, SelectOperators(registry, isa, "all"));
   HSTU_ASSIGN_OR_RETURN(Model loaded, Model::Load(model));
   HSTU_ASSIGN_OR_RETURN(const ModelOperators model_operators,
-                        LoadModelOperators(loaded.config(), operator_path));
+                        FindModelOperators(loaded.config(), registry));
   std::unique_ptr<Eager> eager(new Eager(std::move(loaded), operators, isa, threads));
   for (const auto* list : {&model_operators.embedding, &model_operators.head}) {
     for (const RowOperator& op : *list) eager->row_operators_[kLibraryOp + op.name] = op;

@@ -34,7 +34,7 @@ struct Value {
 };
 
 // What the ops of operators from libraries begin with, before the operator's name.
-inline const std::string kLibraryOp = "library.";
+inline constexpr const char* kLibraryOp = "library.";
 
 inline bool IsLibraryOp(const std::string& op) { return op.starts_with(kLibraryOp); }
 

@@ -101,13 +101,6 @@ Result<std::unique_ptr<Artifacts>> OpenArtifacts(const ModelFiles& files,
                          {&files, dtypes.activations, dtypes.kv, options.page_size, options.isa});
 }
 
-// The built-in operators, and those of libraries.
-Result<OperatorRegistry> RegisterOperators(const EngineOptions& options) {
-  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
-  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(OperatorPath(options.operator_path), &registry));
-  return registry;
-}
-
 // Model, operators and artifacts, which depend on one another.
 struct Loaded {
   Model model;
@@ -120,7 +113,7 @@ struct Loaded {
 Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
                                  const EngineDTypes& dtypes, const EngineOptions& options) {
   HSTU_ASSIGN_OR_RETURN(const Preload preload, ParsePreload(options.preload));
-  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, RegisterOperators(options));
+  HSTU_ASSIGN_OR_RETURN(const OperatorRegistry registry, AllOperators(options.operator_path));
   HSTU_ASSIGN_OR_RETURN(ModelOperators model_operators,
                         FindModelOperators(files.config(), registry));
   HSTU_ASSIGN_OR_RETURN(std::unique_ptr<Artifacts> artifacts,
@@ -282,7 +275,9 @@ std::vector<Answer> Engine::Rank(std::span<const Request> requests) {
 }
 
 bool Engine::follows() const { return impl_->lead() != nullptr && !impl_->lead()->leads(); }
-void Engine::Follow() { impl_->lead()->Follow(); }
+void Engine::Follow() {
+  if (follows()) impl_->lead()->Follow();
+}
 
 std::int64_t Engine::num_tasks() const { return impl_->ranker().num_tasks(); }
 EngineStats Engine::stats() const {

@@ -32,10 +32,6 @@ void TraceGemm(const ConstActivations& x, PackedView weight, int64_t panels, Tra
               Bytes(x) + (columns * depth + rows * columns) * sizeof(float));
 }
 
-void CopyAsFloats(const ConstActivations& from, int64_t row, float* to) {
-  for (int64_t i = 0; i < from.cols; ++i) to[i] = from.At(row, i);
-}
-
 // Pairs of rows and keys that a block of one head computes.
 double VisiblePairs(const AttentionBlock& block) {
   const AttentionMask& mask = block.stage->mask;
@@ -463,10 +459,7 @@ void Forward::CloseOwnPages(int64_t layer) {
   pool_.Run(static_cast<int64_t>(pages.size()), [&](int64_t task, int thread) {
     TraceScope scope(trace_, thread, "quantize_page");
     const FullPage& page = pages[task];
-    if (SharesKeysWithRanks() &&
-        ranks_->keys->OwnerOf(page.position / kKeyChunk) != ranks_->keys->rank()) {
-      return;
-    }
+    if (SharesKeysWithRanks() && !ranks_->keys->Owns(page.position / kKeyChunk)) return;
     workspace_.own_pages.Close(*operators_, *page.stage, layer - first_layer_, page.position);
   });
 }

@@ -67,7 +67,8 @@ int64_t Forward::SharedFloats(const AttentionBlock& block, int64_t rank) const {
   const Chunks chunks = ChunksOf(block);
   if (chunks.count == 0) return 0;
   const SharedKeys& keys = *ranks_->keys;
-  const int64_t parts = keys.exact ? keys.Owned(chunks.first, chunks.count, rank) : 1;
+  const int64_t parts =
+      keys.exact ? OwnedChunks(chunks.first, chunks.count, rank, keys.ranks()) : 1;
   return parts * HstuAttentionPart(block.count, config_.kv_channels);
 }
 
@@ -140,13 +141,13 @@ void Forward::AttendHead(const HstuAttentionArgs& args, Chunks chunks, float* to
   const int64_t rows = args.q.rows;
   const int64_t dim = args.layout.ValuePanels() * kPanelWidth;
   const int64_t size = HstuAttentionPart(rows, args.layout.dim);
-  const int64_t owned = keys.Owned(chunks.first, chunks.count, keys.rank());
+  const int64_t owned = OwnedChunks(chunks.first, chunks.count, keys.rank(), keys.ranks());
   float* outs = scratch + size;  // [owned, rows, dim], [owned, rows]
   float* lses = outs + owned * rows * dim;
   if (!keys.exact) std::fill_n(to, size, 0.0f);
   int64_t done = 0;
   for (int64_t chunk = chunks.first; chunk < chunks.first + chunks.count; ++chunk) {
-    if (keys.OwnerOf(chunk) != keys.rank()) continue;
+    if (!keys.Owns(chunk)) continue;
     float* part = keys.exact ? to + done * size : scratch;
     operators_->hstu_attention_chunk(args, chunk, part);
     if (!keys.exact && args.kind == AttentionKind::kSilu) {
@@ -243,7 +244,7 @@ void Forward::CacheOwnRows(int64_t layer, const PieceStage& stage, int64_t posit
   for (int64_t at = 0; at < rows.count;) {
     const int64_t chunk = (position + at) / kKeyChunk;
     const int64_t count = std::min(rows.count - at, (chunk + 1) * kKeyChunk - position - at);
-    if (keys.OwnerOf(chunk) == keys.rank()) {
+    if (keys.Owns(chunk)) {
       const Rows own{rows.begin + at, count};
       operators_->reshape_and_cache({Part(kK, own), Part(kV, own), position + at,
                                      workspace_.layout(),

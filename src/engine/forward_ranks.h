@@ -11,6 +11,7 @@
 #include "base/trace.h"
 #include "engine/gathered_rows.h"
 #include "engine/rank_groups.h"
+#include "kernels/kv_blocks.h"
 #include "model/model.h"
 #include "ranks/exchange.h"
 
@@ -24,7 +25,7 @@ struct ExchangedPart {
   int64_t ticket = 0;
 };
 
-// Ranks that share keys: chunk i of kKeyChunk positions is rank i % size's.
+// Ranks that share keys, each its own chunks of kKeyChunk positions.
 struct SharedKeys {
   std::unique_ptr<Exchange> exchange;
   bool exact = false;  // every chunk's part is sent by itself
@@ -34,12 +35,8 @@ struct SharedKeys {
 
   int64_t rank() const { return exchange->rank(); }
   int64_t ranks() const { return exchange->size(); }
-  int64_t OwnerOf(int64_t chunk) const { return chunk % ranks(); }
-  // How many of the chunks [first, first + count) a rank has.
-  int64_t Owned(int64_t first, int64_t count, int64_t rank) const {
-    const auto below = [&](int64_t end) { return (end + ranks() - 1 - rank) / ranks(); };
-    return below(first + count) - below(first);
-  }
+  int64_t OwnerOf(int64_t chunk) const { return OwnerOfChunk(chunk, ranks()); }
+  bool Owns(int64_t chunk) const { return OwnerOf(chunk) == rank(); }
 };
 
 // Ranks that share heads: each has a part of every row between two projections.

@@ -4,7 +4,6 @@
 #define HSTU_ENGINE_RANK_LEAD_H_
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>

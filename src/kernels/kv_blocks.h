@@ -20,6 +20,14 @@ namespace hstu {
 // absolute positions [256 i, 256 (i + 1)). Part of the numerics.
 inline constexpr int kKeyChunk = 256;
 
+// Which of `ranks` that share a user's keys holds a chunk.
+constexpr int64_t OwnerOfChunk(int64_t chunk, int64_t ranks) { return chunk % ranks; }
+// How many of the chunks [first, first + count) a rank holds.
+constexpr int64_t OwnedChunks(int64_t first, int64_t count, int64_t rank, int64_t ranks) {
+  const auto below = [&](int64_t end) { return (end + ranks - 1 - rank) / ranks; };
+  return below(first + count) - below(first);
+}
+
 struct KvPageLayout {
   int64_t heads = 0;
   int64_t dim = 0;  // D, of one head

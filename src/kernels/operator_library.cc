@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "hstu/operator.h"
+#include "kernels/operators.h"
 
 // What a library's add fills.
 struct hstuOperatorSink {
@@ -110,6 +111,12 @@ Status LoadOperatorLibraries(std::string_view path, OperatorRegistry* registry) 
     path.remove_prefix(std::min(path.size(), colon + 1));
   }
   return {};
+}
+
+Result<OperatorRegistry> AllOperators(std::string_view given) {
+  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
+  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(OperatorPath(given), &registry));
+  return registry;
 }
 
 }  // namespace hstu

@@ -19,6 +19,9 @@ std::string OperatorPath(std::string_view given);
 // or of another version, and one that offers a name which is taken (kBadArgument), with both files.
 Status LoadOperatorLibraries(std::string_view path, OperatorRegistry* registry);
 
+// The built-in operators and those of the libraries in OperatorPath(given).
+Result<OperatorRegistry> AllOperators(std::string_view given);
+
 }  // namespace hstu
 
 #endif  // HSTU_KERNELS_OPERATOR_LIBRARY_H_

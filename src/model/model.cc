@@ -30,7 +30,7 @@ Result<Model> Model::LoadPacked(ModelFiles files, const ModelPart& part, MappedF
     return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, the model's packed weights {}",
                      packed.path(), packed.bytes().size(), model.packed_bytes_);
   }
-  model.dense_ = ViewDenseWeights(model.files_, {}, packed.bytes().data());
+  model.dense_ = ViewDenseWeights(model.files_, part, packed.bytes().data());
   model.mapped_ = std::move(packed);
   return model;
 }

@@ -3,8 +3,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
-#include "kernels/operator_library.h"
-#include "kernels/operators.h"
 
 namespace hstu {
 namespace {
@@ -46,22 +44,11 @@ Result<ModelOperators> FindModelOperators(const ModelConfig& config,
   return operators;
 }
 
-Result<ModelOperators> LoadModelOperators(const ModelConfig& config,
-                                          const std::string& operator_path) {
-  HSTU_ASSIGN_OR_RETURN(OperatorRegistry registry, BuiltinOperators());
-  HSTU_RETURN_IF_ERROR(LoadOperatorLibraries(OperatorPath(operator_path), &registry));
-  return FindModelOperators(config, registry);
-}
-
 void RunRowOperator(const RowOperator& op, const Activations& x, float* scratch) {
   const bool f32 = x.dtype == DType::kF32;
   const Matrix rows = f32 ? Matrix{x.RowAs<float>(0), x.rows, x.cols, x.stride}
                           : Matrix{scratch, x.rows, x.cols, x.cols};
-  if (!f32) {
-    for (int64_t row = 0; row < x.rows; ++row) {
-      for (int64_t i = 0; i < x.cols; ++i) rows.Row(row)[i] = x.At(row, i);
-    }
-  }
+  for (int64_t row = 0; !f32 && row < x.rows; ++row) CopyAsFloats(x, row, rows.Row(row));
   const float* input = rows.data;
   const hstuRowsArgs args{&input, &rows.stride, rows.data, rows.stride, rows.rows, rows.cols};
   op.run(&args);

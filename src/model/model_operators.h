@@ -30,10 +30,6 @@ struct ModelOperators {
 Result<ModelOperators> FindModelOperators(const ModelConfig& config,
                                           const OperatorRegistry& registry);
 
-// Of the libraries in `operator_path`: see kernels/operator_library.h.
-Result<ModelOperators> LoadModelOperators(const ModelConfig& config,
-                                          const std::string& operator_path);
-
 // Replaces rows [rows, cols] by the operator's. `scratch` [rows, cols] is used where they aren't
 // f32: an operator computes in f32, what it returns is rounded to the rows' type.
 void RunRowOperator(const RowOperator& op, const Activations& x, float* scratch);

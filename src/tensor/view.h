@@ -79,6 +79,12 @@ struct ActivationsView {
 using Activations = ActivationsView<std::byte>;
 using ConstActivations = ActivationsView<const std::byte>;
 
+// A row in f32.
+inline void CopyAsFloats(const ConstActivations& from, int64_t row, float* to) {
+  LoadFloats(from.dtype, from.data + row * from.stride * from.element_bytes(),
+             static_cast<std::size_t>(from.cols), to);
+}
+
 }  // namespace hstu
 
 #endif  // HSTU_TENSOR_VIEW_H_
