@@ -9,6 +9,9 @@ namespace hstu {
 namespace {
 
 constexpr double kSteady = 0.88;  // of the largest burst
+// A machine that is seldom quiet gets more rounds, until this many samples count.
+constexpr int64_t kEnoughSamples = 9;
+constexpr int kMostRounds = 6;  // times the repeats asked for
 
 struct Sample {
   Elapsed elapsed;
@@ -23,6 +26,12 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+int64_t Steady(const std::vector<Sample>& samples, double peak) {
+  return std::count_if(samples.begin(), samples.end(), [peak](const Sample& sample) {
+    return sample.slower_burst >= kSteady * peak;
+  });
+}
+
 }  // namespace
 
 RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, double amount,
@@ -31,7 +40,12 @@ RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, d
   for (int i = 0; i < 3; ++i) burst();
   std::vector<Sample> samples;
   RatioResult result;
-  for (int i = 0; i < repeats; ++i) {
+  const auto goes_on = [&](int i) {
+    if (i < repeats) return true;
+    return i < kMostRounds * repeats &&
+           Steady(samples, result.peak) < std::min<int64_t>(kEnoughSamples, repeats);
+  };
+  for (int i = 0; goes_on(i); ++i) {
     const Rate before = burst();
     const Stopwatch stopwatch(pool->threads());
     body();
@@ -44,9 +58,11 @@ RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, d
   }
   std::vector<double> ratios;
   std::vector<double> seconds;
+  std::vector<double> all_seconds;
   std::vector<double> processor_ratios;
   for (const Sample& sample : samples) {
     processor_ratios.push_back(amount / sample.elapsed.processor / sample.processor_burst);
+    all_seconds.push_back(sample.elapsed.wall);
     if (sample.slower_burst < kSteady * result.peak) continue;
     ratios.push_back(amount / sample.elapsed.wall / sample.faster_burst);
     seconds.push_back(sample.elapsed.wall);
@@ -55,7 +71,7 @@ RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, d
   result.median_of_peak = Quantile(ratios, 0.5);
   result.p90_of_peak = Quantile(ratios, 0.9);
   result.processor_of_peak = Quantile(processor_ratios, 0.5);
-  result.median_seconds = Quantile(seconds, 0.5);
+  result.median_seconds = Quantile(ratios.empty() ? all_seconds : seconds, 0.5);
   return result;
 }
 

@@ -1,11 +1,23 @@
 #include "cache/kv_cache.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "base/aligned.h"
 
 namespace hstu {
+namespace {
+
+// Fills `to`; returns what follows in `from`.
+template <typename Iterator, typename T>
+Iterator CopyTo(Iterator from, std::span<T> to) {
+  std::copy_n(from, to.size(), to.begin());
+  return from + static_cast<std::ptrdiff_t>(to.size());
+}
+
+}  // namespace
 
 KvCache::KvCache(PagePool pool) : pool_(std::move(pool)) {}
 KvCache::~KvCache() = default;
@@ -13,7 +25,7 @@ KvCache::KvCache(KvCache&&) noexcept = default;
 
 const UserState* KvCache::Find(std::string_view user_id) const {
   const auto found = users_.find(user_id);
-  return found == users_.end() ? nullptr : found->second.get();
+  return found == users_.end() ? nullptr : &found->user;
 }
 
 std::optional<int64_t> KvCache::FirstDifference(const UserState& user,
@@ -66,21 +78,18 @@ StagePositions KvCache::ResumeWithin(const UserState& user, int64_t difference) 
 UserState* KvCache::FindOrAdd(const std::string& user_id) {
   const auto found = users_.find(user_id);
   if (found != users_.end()) {
-    Touch(found->second.get());
-    return found->second.get();
+    Touch(&found->user);
+    return &found->user;
   }
-  auto user = std::make_unique<UserState>();
-  user->user_id = user_id;
-  for (const Stage& stage : shape().stages) {
-    UserStage& added = user->stages.emplace_back();
-    added.waiting.resize((stage.aggregation.window - 1) * shape().hidden_size);
-    added.open.resize(stage.num_layers * OpenPageBytes(pool_.layout().page));
+  UserState* user = &users_.emplace(user_id, shape().stages.size()).first->user;
+  for (size_t i = 0; i < shape().stages.size(); ++i) {
+    const Stage& stage = shape().stages[i];
+    user->stages[i].beside.Resize((stage.aggregation.window - 1) * shape().hidden_size,
+                                  stage.num_layers * OpenPageBytes(pool_.layout().page));
   }
   if (watcher_ != nullptr) user->saved = std::make_shared<SavedState>();
-  UserState* added = user.get();
-  users_.emplace(user_id, std::move(user));
-  Touch(added);
-  return added;
+  Touch(user);
+  return user;
 }
 
 UserState* KvCache::Extend(const std::string& user_id, const HistoryTokens& history,
@@ -132,7 +141,7 @@ UserState* KvCache::Restart(const std::string& user_id, const HistoryTokens& his
   if (watcher_ != nullptr && !is_new) watcher_->WillCut(user, true);
   ReleasePages(user);
   user->tokens.clear();
-  user->num_context = history.num_context;
+  user->num_context = static_cast<int32_t>(history.num_context);
   for (size_t i = 0; i < first.size(); ++i)
     user->stages[i].first = user->stages[i].count = first[i];
   Append(user, history, skip, counts);
@@ -151,17 +160,14 @@ UserState* KvCache::Adopt(const StateHeader& header) {
     Erase(header.user_id);
     return nullptr;
   }
-  user->num_context = header.num_context;
+  user->num_context = static_cast<int32_t>(header.num_context);
   auto waiting = header.waiting.begin();
   auto open = header.open.begin();
   for (size_t i = 0; i < first.size(); ++i) {
     UserStage& stage = user->stages[i];
     stage.first = first[i];
-    std::copy_n(waiting, stage.waiting.size(), stage.waiting.begin());
-    waiting += static_cast<int64_t>(stage.waiting.size());
-    if (header.open.empty()) continue;
-    std::copy_n(open, stage.open.size(), stage.open.begin());
-    open += static_cast<int64_t>(stage.open.size());
+    waiting = CopyTo(waiting, stage.beside.waiting());
+    if (!header.open.empty()) open = CopyTo(open, stage.beside.open());
   }
   Append(user, {first[0], header.tokens, 0}, first[0], counts);
   user->saved->version = header.version;
@@ -278,8 +284,8 @@ void KvCache::ForgetAll() {
 void KvCache::Erase(std::string_view user_id) {
   const auto found = users_.find(user_id);
   if (found == users_.end()) return;
-  ReleasePages(found->second.get());
-  Unlink(found->second.get());
+  ReleasePages(&found->user);
+  Unlink(&found->user);
   users_.erase(found);
 }
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "cache/page_pool.h"
@@ -103,9 +103,28 @@ class KvCache {
   void Erase(std::string_view user_id);
 
  private:
+  // An element of the index, found by its user's id.
+  struct Entry {
+    Entry(const std::string& user_id, size_t num_stages) : user(user_id, num_stages) {}
+    std::string_view id() const { return user.user_id; }
+    mutable UserState user;
+  };
+  static std::string_view IdOf(std::string_view id) { return id; }
+  static std::string_view IdOf(const Entry& entry) { return entry.id(); }
+  // noexcept: then elements don't keep their hashes.
   struct Hash {
     using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    template <typename T>
+    size_t operator()(const T& entry_or_id) const noexcept {
+      return std::hash<std::string_view>()(IdOf(entry_or_id));
+    }
+  };
+  struct SameId {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const noexcept {
+      return IdOf(a) == IdOf(b);
+    }
   };
 
   int64_t PageTokens() const { return pool_.layout().page.page_tokens; }
@@ -128,7 +147,7 @@ class KvCache {
 
   PagePool pool_;
   KvCacheWatcher* watcher_ = nullptr;
-  std::unordered_map<std::string, std::unique_ptr<UserState>, Hash, std::equal_to<>> users_;
+  std::unordered_set<Entry, Hash, SameId> users_;
   UserState* newest_ = nullptr;
   UserState* oldest_ = nullptr;
   KvCacheCounters counters_;

@@ -236,10 +236,12 @@ std::shared_ptr<Transfers::Save> Transfers::MakeSave(const UserState& user,
   header.tokens.assign(user.tokens.begin(),
                        user.tokens.begin() + (stages[0].count - stages[0].first));
   for (const UserStage& stage : user.stages) {
-    header.waiting.insert(header.waiting.end(), stage.waiting.begin(), stage.waiting.end());
+    const std::span<const float> waiting = stage.beside.waiting();
+    header.waiting.insert(header.waiting.end(), waiting.begin(), waiting.end());
     // A save that a step begins ends with full pages.
     if (stages[0].count < user.count()) continue;
-    header.open.insert(header.open.end(), stage.open.begin(), stage.open.end());
+    const std::span<const std::byte> open = stage.beside.open();
+    header.open.insert(header.open.end(), open.begin(), open.end());
   }
   save->to = tiers_->all();
   save->layers.resize(NumLayers());

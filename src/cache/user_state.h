@@ -6,13 +6,47 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/fixed_array.h"
 #include "cache/saved_state.h"
 #include "kernels/stages.h"
 
 namespace hstu {
+
+// What a stage keeps of a user beside pages.
+class BesidePages {
+ public:
+  void Resize(int64_t waiting_floats, int64_t open_bytes) {
+    waiting_bytes_ = static_cast<uint32_t>(waiting_floats * static_cast<int64_t>(sizeof(float)));
+    open_bytes_ = static_cast<uint32_t>(open_bytes);
+    if (waiting_bytes_ + open_bytes_ > 0) {
+      bytes_ = std::make_unique_for_overwrite<std::byte[]>(waiting_bytes_ + open_bytes_);
+    }
+  }
+
+  // Outputs of the stage before that wait for the rest of their window: WaitingInputs() rows of C
+  // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
+  // not initialised. Empty in the first stage.
+  std::span<float> waiting() const {
+    if (waiting_bytes_ == 0) return {};
+    return {reinterpret_cast<float*>(bytes_.get()), waiting_bytes_ / sizeof(float)};
+  }
+  // Where pages are int8: the page that still fills up, in f32 and in all layers of the stage (see
+  // OpenPageBytes). It holds the positions from count / page_tokens * page_tokens on.
+  std::span<std::byte> open() const {
+    if (open_bytes_ == 0) return {};
+    return {bytes_.get() + waiting_bytes_, open_bytes_};
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  uint32_t waiting_bytes_ = 0;
+  uint32_t open_bytes_ = 0;
+};
 
 // What is kept of a user in one stage. Positions are the stage's own; they count from the start of
 // the user's stream, evicted tokens included. K and V of the positions [first, count), in all
@@ -22,13 +56,7 @@ struct UserStage {
   int64_t first = 0;  // the oldest position kept
   int64_t count = 0;  // one past the newest
   std::vector<int32_t> table;
-  // Outputs of the stage before that wait for the rest of their window: WaitingInputs() rows of C
-  // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
-  // not initialised. Empty in the first stage.
-  std::vector<float> waiting;
-  // Where pages are int8: the page that still fills up, in f32 and in all layers of the stage (see
-  // OpenPageBytes). It holds the positions from count / page_tokens * page_tokens on.
-  std::vector<std::byte> open;
+  BesidePages beside;
 
   int64_t kept() const { return count - first; }
 };
@@ -38,14 +66,18 @@ struct UserStage {
 // with the same bits. `first` and `count` of the stages are state too: after evictions they don't
 // follow from those of the first stage (a window that was incomplete is kept until the next
 // eviction).
+//
+// There may be millions: every field counts.
 struct UserState {
-  std::string user_id;
-  int64_t num_context = 0;        // contextual tokens at the front of the stream
-  std::vector<int64_t> tokens;    // rows of the first stage's tokens, in their tables
-  std::vector<UserStage> stages;  // one of each stage of the model
+  UserState(std::string id, std::size_t num_stages) : user_id(std::move(id)), stages(num_stages) {}
+
+  const std::string user_id;
+  int32_t num_context = 0;       // contextual tokens at the front of the stream
+  int32_t pins = 0;              // steps that run on it: no victim of eviction
+  std::vector<int64_t> tokens;   // rows of the first stage's tokens, in their tables
+  FixedArray<UserStage> stages;  // one of each stage of the model
 
   std::shared_ptr<SavedState> saved;  // null: there are no tiers
-  int pins = 0;                       // steps that run on it: no victim of eviction
 
   // Of the first stage.
   int64_t first() const { return stages[0].first; }

@@ -145,7 +145,7 @@ void HstuAttention(const Model& model, Constants* constants) {
   constants->Set("mask.window", model.config.max_attn_len);
   constants->Set("mask.group", model.config.target_group_size);
   constants->Set("mask.contextual_mask", model.config.contextual_mask ? "true" : "false");
-  for (const char* view : {"q", "out", "group_k", "group_v"}) {
+  for (const char* view : {"q", "out", "q_after", "out_after", "group_k", "group_v"}) {
     constants->View(view, model.config.kv_channels, 4 * model.attention, model.special.dtype);
   }
   if (model.special.kv_dtype != KvDType::kInt8) constants->Set("own", "OwnPage()");

@@ -36,7 +36,7 @@ void TraceGemm(const ConstActivations& x, PackedView weight, int64_t panels, Tra
 double VisiblePairs(const AttentionBlock& block) {
   const AttentionMask& mask = block.stage->mask;
   double pairs = 0.0;
-  for (int64_t i = 0; i < block.count; ++i) {
+  for (int64_t i = 0; i < block.rows(); ++i) {
     const int64_t position = block.position + i;
     const KeyInterval seen = mask.History(position);
     pairs += static_cast<double>(seen.end - seen.begin);
@@ -120,8 +120,10 @@ float* Forward::Scratch(int thread) const {
 }
 
 void Forward::ListAttentionBlocks() {
-  workspace_.history_blocks.clear();
-  workspace_.candidate_blocks.clear();
+  std::vector<AttentionBlock>& all = workspace_.blocks;
+  std::vector<AttentionBlock>& candidates = workspace_.candidate_blocks;
+  all.clear();
+  candidates.clear();
   const auto add = [this](const Piece& piece, int64_t row, int64_t position, int64_t count,
                           std::vector<AttentionBlock>* blocks) {
     for (int64_t i = 0; i < count;) {
@@ -132,17 +134,29 @@ void Forward::ListAttentionBlocks() {
   };
   for (const Piece& piece : workspace_.pieces) {
     const PieceStage& stage = piece.stages[stage_];
-    add(piece, stage.history_row, stage.history_first, stage.history_count,
-        &workspace_.history_blocks);
-    add(piece, piece.candidate_row, stage.mask.history_end, piece.candidate_count,
-        &workspace_.candidate_blocks);
+    add(piece, piece.candidate_row, stage.mask.history_end, piece.candidate_count, &candidates);
+    add(piece, stage.history_row, stage.history_first, stage.history_count, &all);
+    if (ReadsKeysTogether(piece)) {
+      all.back().candidates = piece.candidate_count;
+    } else {
+      add(piece, piece.candidate_row, stage.mask.history_end, piece.candidate_count, &all);
+    }
   }
   // The longest first, so that threads end together.
   const auto longer = [](const AttentionBlock& a, const AttentionBlock& b) {
     return a.position > b.position;
   };
-  std::sort(workspace_.history_blocks.begin(), workspace_.history_blocks.end(), longer);
-  std::sort(workspace_.candidate_blocks.begin(), workspace_.candidate_blocks.end(), longer);
+  std::sort(all.begin(), all.end(), longer);
+  std::sort(candidates.begin(), candidates.end(), longer);
+}
+
+// Whether few rows of history and all candidates, which follow upon them, are one block: else each
+// would read the history's keys by itself.
+bool Forward::ReadsKeysTogether(const Piece& piece) const {
+  const PieceStage& stage = piece.stages[stage_];
+  return !int8_ && stage.history_count > 0 && piece.candidate_count > 0 &&
+         stage.history_count + piece.candidate_count <= kFewQueries &&
+         stage.history_first + stage.history_count == stage.mask.history_end;
 }
 
 // Rows from `position` on that one call of attention may compute: of int8 pages, one page's.
@@ -371,15 +385,12 @@ void Forward::RunBetweenByColumns(Boundary boundary) {
   if (begin == kNoLayer) return;
   const int64_t width = config_.hidden_size;
   const Matrix normed{workspace_.normed, rows_, width, width};
-  const Rows candidates{0, candidate_rows_};
-  const Rows history{candidate_rows_, rows_ - candidate_rows_};
-  NormRows(begin, {0, rows_}, normed, 0);
+  const Rows all{0, rows_};
+  NormRows(begin, all, normed, 0);
   by_panels(model_.layers()[begin].uvqk.panels(), [&, layer = begin](Panels panels, int thread) {
-    for (const Rows& rows : {candidates, history}) {
-      ProjectIn(layer, rows, normed.Rows(rows.begin, rows.count), panels, Scratch(thread), thread);
-    }
+    ProjectIn(layer, all, normed, panels, Scratch(thread), thread);
   });
-  CacheRows(begin, history, 0);
+  CacheRows(begin, {candidate_rows_, rows_ - candidate_rows_}, 0);
 }
 
 // U = layer_norm(attention) * U; the attention stands in Q's place.
@@ -410,28 +421,34 @@ void Forward::NormRows(int64_t layer, Rows rows, Matrix out, int thread) const {
                           config_.layernorm_epsilon, out});
 }
 
-// Of history rows in the last layer only V and K, in the panels that hold them.
+// Of history rows in the last layer only V and K, in the panels that hold them. Each panel is read
+// once for all rows that need it.
 void Forward::ProjectIn(int64_t layer, Rows rows, ConstMatrix normed, Panels panels, float* scratch,
                         int thread) const {
-  if (rows.count == 0) return;
   const LayerWeights& weights = model_.layers()[layer];
   TraceScope scope(trace_, thread, "in_linear_silu");
-  const auto project = [&](int64_t begin, int64_t end) {
+  const auto project = [&](int64_t count, int64_t begin, int64_t end) {
     begin = std::max(begin, panels.begin);
     end = std::min(end, panels.end);
-    if (begin >= end) return;
-    TraceGemm(normed, weights.uvqk, end - begin, &scope);
-    operators_->in_linear_silu(
-        {normed, weights.uvqk, weights.uvqk_bias.data(), Uvqk(rows), begin, end, scratch});
+    if (begin >= end || count == 0) return;
+    const ConstMatrix x = normed.Rows(0, count);
+    TraceGemm(x, weights.uvqk, end - begin, &scope);
+    operators_->in_linear_silu({x, weights.uvqk, weights.uvqk_bias.data(),
+                                Uvqk({rows.begin, count}), begin, end, scratch});
   };
-  if (rows.begin < candidate_rows_ || !OnlyKeysAndValues(layer)) {
-    project(panels.begin, panels.end);
+  const int64_t whole = std::clamp<int64_t>(OutputRows(layer).count - rows.begin, 0, rows.count);
+  if (whole == rows.count) {
+    project(rows.count, panels.begin, panels.end);
     return;
   }
   const int64_t width = config_.attention_width();
+  const int64_t v_begin = kV * width / kPanelWidth;
   const int64_t v_end = CeilDiv((kV + 1) * width, kPanelWidth);
-  project(kV * width / kPanelWidth, v_end);
-  project(std::max(v_end, kK * width / kPanelWidth), weights.uvqk.panels());
+  const int64_t k_begin = std::max(v_end, kK * width / kPanelWidth);
+  project(whole, 0, v_begin);
+  project(rows.count, v_begin, v_end);
+  project(whole, v_end, k_begin);
+  project(rows.count, k_begin, weights.uvqk.panels());
 }
 
 // K and V of history rows go to their pages.
@@ -470,21 +487,13 @@ void Forward::KeepOwnPages(int64_t layer) const {
   }
 }
 
-// The running stage's blocks that a layer needs: those of candidates, then those of history.
-int64_t Forward::NumBlocks(int64_t layer) const {
-  const auto candidates = static_cast<int64_t>(workspace_.candidate_blocks.size());
-  if (OnlyKeysAndValues(layer)) return candidates;
-  return candidates + static_cast<int64_t>(workspace_.history_blocks.size());
-}
-
-const AttentionBlock& Forward::Block(int64_t index) const {
-  const auto& candidates = workspace_.candidate_blocks;
-  const auto first = static_cast<int64_t>(candidates.size());
-  return index < first ? candidates[index] : workspace_.history_blocks[index - first];
+// The running stage's blocks that a layer needs.
+Forward::AttentionBlocks Forward::Blocks(int64_t layer) const {
+  return OnlyKeysAndValues(layer) ? workspace_.candidate_blocks : workspace_.blocks;
 }
 
 void Forward::Attend(int64_t layer) {
-  const int64_t blocks = NumBlocks(layer);
+  const AttentionBlocks blocks = Blocks(layer);
   const int64_t heads = config_.num_attention_heads;
   if (SharesKeysWithRanks()) {
     AttendOverRanks(layer, blocks);
@@ -494,26 +503,25 @@ void Forward::Attend(int64_t layer) {
     AttendInChunks(layer, blocks);
     return;
   }
-  pool_.Run(blocks * heads, [&](int64_t task, int thread) {
+  pool_.Run(static_cast<int64_t>(blocks.size()) * heads, [&](int64_t task, int thread) {
     TraceScope scope(trace_, thread, "hstu_attention");
-    const AttentionBlock& block = Block(task / heads);
+    const AttentionBlock& block = blocks[task / heads];
     TraceAttention(block, &scope);
     operators_->hstu_attention(AttentionArgs(layer, block, task % heads, thread));
   });
 }
 
 // Where blocks and heads are too few for all threads, threads share the keys of few rows.
-bool Forward::SharesKeys(int64_t blocks) const {
+bool Forward::SharesKeys(AttentionBlocks blocks) const {
   if (operators_->hstu_attention_chunk == nullptr) return false;
-  if (blocks * config_.num_attention_heads >= kSharedTasksPerThread * pool_.threads()) return false;
-  for (int64_t i = 0; i < blocks; ++i) {
-    if (Block(i).count > kFewQueries) return false;
-  }
-  return true;
+  const int64_t tasks = static_cast<int64_t>(blocks.size()) * config_.num_attention_heads;
+  if (tasks >= kSharedTasksPerThread * pool_.threads()) return false;
+  return std::all_of(blocks.begin(), blocks.end(),
+                     [](const AttentionBlock& block) { return block.rows() <= kFewQueries; });
 }
 
 // Chunks of absolute positions, each by itself, then joined in order: the bits of the whole.
-void Forward::AttendInChunks(int64_t layer, int64_t blocks) {
+void Forward::AttendInChunks(int64_t layer, AttentionBlocks blocks) {
   const int64_t heads = config_.num_attention_heads;
   const int64_t most_chunks = workspace_.attention_chunks;
   const int64_t part = HstuAttentionPart(kFewQueries, config_.kv_channels);
@@ -523,23 +531,24 @@ void Forward::AttendInChunks(int64_t layer, int64_t blocks) {
   const auto chunks = [](const AttentionBlock& block) {
     const AttentionMask& mask = block.stage->mask;
     const int64_t first = mask.history_begin / kKeyChunk;
-    const int64_t end = mask.History(block.position + block.count - 1).end;
+    const int64_t end = mask.History(block.position + block.rows() - 1).end;
     return std::pair{first, std::max<int64_t>(0, CeilDiv(end, kKeyChunk) - first)};
   };
-  pool_.Run(blocks * heads * most_chunks, [&](int64_t task, int thread) {
-    const AttentionBlock& block = Block(task / most_chunks / heads);
+  const int64_t tasks = static_cast<int64_t>(blocks.size()) * heads;
+  pool_.Run(tasks * most_chunks, [&](int64_t task, int thread) {
+    const AttentionBlock& block = blocks[task / most_chunks / heads];
     const int64_t head = task / most_chunks % heads;
     const int64_t chunk = task % most_chunks;
     const auto [first, count] = chunks(block);
     if (chunk >= count) return;
     TraceScope scope(trace_, thread, "hstu_attention");
     if (chunk == 0) TraceAttention(block, &scope);
-    const int64_t size = HstuAttentionPart(block.count, config_.kv_channels);
+    const int64_t size = HstuAttentionPart(block.rows(), config_.kv_channels);
     operators_->hstu_attention_chunk(AttentionArgs(layer, block, head, thread), first + chunk,
                                      parts(task / most_chunks / heads, head) + chunk * size);
   });
-  pool_.Run(blocks * heads, [&](int64_t task, int thread) {
-    const AttentionBlock& block = Block(task / heads);
+  pool_.Run(tasks, [&](int64_t task, int thread) {
+    const AttentionBlock& block = blocks[task / heads];
     operators_->hstu_attention_join(AttentionArgs(layer, block, task % heads, thread),
                                     chunks(block).second, parts(task / heads, task % heads));
   });
@@ -558,12 +567,12 @@ void Forward::TraceAttention(const AttentionBlock& block, TraceScope* scope) con
   if (!scope->enabled()) return;
   const auto dim = static_cast<double>(config_.kv_channels);
   const AttentionMask& mask = block.stage->mask;
-  const KeyInterval seen = mask.History(block.position + block.count - 1);
+  const KeyInterval seen = mask.History(block.position + block.rows() - 1);
   const auto element = static_cast<double>(SizeOf(workspace_.layout().dtype));
   scope->Work(4.0 * dim * VisiblePairs(block),
               2.0 * dim *
                   (element * static_cast<double>(seen.end - mask.history_begin) +
-                   static_cast<double>(block.count) * static_cast<double>(SizeOf(dtype_))));
+                   static_cast<double>(block.rows()) * static_cast<double>(SizeOf(dtype_))));
 }
 
 // The result takes Q's place, which nobody else reads.
@@ -573,6 +582,7 @@ HstuAttentionArgs Forward::AttentionArgs(int64_t layer, const AttentionBlock& bl
   const int64_t dim = config_.kv_channels;
   const Activations q = Part(kQ, {block.row, block.count}).Cols(head * dim, dim);
   const Rows group{block.piece->candidate_row, block.piece->candidate_count};
+  const Activations after = Part(kQ, {group.begin, block.candidates}).Cols(head * dim, dim);
   return {config_.attention,
           static_cast<float>(config_.scaling_seqlen),
           workspace_.layout(),
@@ -585,7 +595,9 @@ HstuAttentionArgs Forward::AttentionArgs(int64_t layer, const AttentionBlock& bl
           Part(kK, group).Cols(head * dim, dim),
           Part(kV, group).Cols(head * dim, dim),
           Scratch(thread),
-          OwnPageOf(block, layer)};
+          OwnPageOf(block, layer),
+          after,
+          after};
 }
 
 void Forward::Head() {

@@ -2,7 +2,9 @@
 #ifndef HSTU_ENGINE_FORWARD_H_
 #define HSTU_ENGINE_FORWARD_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/thread_pool.h"
 #include "base/trace.h"
@@ -72,6 +74,8 @@ class Forward {
   static constexpr int64_t kQ = 2;
   static constexpr int64_t kK = 3;
 
+  using AttentionBlocks = std::span<const AttentionBlock>;
+
   // Chunks [first, first + count) of kKeyChunk absolute positions.
   struct Chunks {
     int64_t first;
@@ -90,6 +94,7 @@ class Forward {
   void BeginStage(size_t stage);
   void ListAttentionBlocks();
   int64_t RowsTogether(const Piece& piece, int64_t position) const;
+  bool ReadsKeysTogether(const Piece& piece) const;
   void BeginOwnPages();
   void Embed();
   void RunRowOperators(const std::vector<RowOperator>& operators, Rows rows) const;
@@ -114,10 +119,9 @@ class Forward {
   void KeepOwnPages(int64_t layer) const;
   void Attend(int64_t layer);
   OwnPage OwnPageOf(const AttentionBlock& block, int64_t layer) const;
-  int64_t NumBlocks(int64_t layer) const;
-  const AttentionBlock& Block(int64_t index) const;
-  bool SharesKeys(int64_t blocks) const;
-  void AttendInChunks(int64_t layer, int64_t blocks);
+  AttentionBlocks Blocks(int64_t layer) const;
+  bool SharesKeys(AttentionBlocks blocks) const;
+  void AttendInChunks(int64_t layer, AttentionBlocks blocks);
   void TraceAttention(const AttentionBlock& block, TraceScope* scope) const;
   HstuAttentionArgs AttentionArgs(int64_t layer, const AttentionBlock& block, int64_t head,
                                   int thread) const;
@@ -126,13 +130,13 @@ class Forward {
   // Where ranks share keys: forward_keys.cc.
   static Chunks ChunksOf(const AttentionBlock& block);
   int64_t SharedFloats(const AttentionBlock& block, int64_t rank) const;
-  void AttendOverRanks(int64_t layer, int64_t blocks);
-  void SizeSharedScratch(int64_t blocks);
-  void AttendToOwnKeys(int64_t layer, int64_t begin, int64_t end);
+  void AttendOverRanks(int64_t layer, AttentionBlocks blocks);
+  void SizeSharedScratch(AttentionBlocks blocks);
+  void AttendToOwnKeys(int64_t layer, AttentionBlocks blocks, size_t buffer);
   void AttendHead(const HstuAttentionArgs& args, Chunks chunks, float* to, float* scratch) const;
   void MergeParts(const float* outs, const float* lses, int64_t parts, int64_t rows, int64_t dim,
                   float* out, float* scratch) const;
-  void JoinSharedKeys(int64_t layer, int64_t begin, int64_t end);
+  void JoinSharedKeys(int64_t layer, AttentionBlocks blocks, size_t buffer);
   void JoinHead(const HstuAttentionArgs& args, Chunks chunks, std::vector<const float*> from,
                 float* scratch) const;
   void CacheOwnRows(int64_t layer, const PieceStage& stage, int64_t position,

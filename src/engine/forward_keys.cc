@@ -10,7 +10,7 @@
 namespace hstu {
 namespace {
 
-constexpr int64_t kBlocksTogether = 8;  // one part of an exchange
+constexpr size_t kBlocksTogether = 8;  // one part of an exchange
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr float kLn2 = 0.693147180559945309f;
@@ -52,7 +52,7 @@ void MakePart(const float* lse, int64_t rows, int64_t dim, float* part) {
 Forward::Chunks Forward::ChunksOf(const AttentionBlock& block) {
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
-  for (int64_t i = 0; i < block.count; ++i) {
+  for (int64_t i = 0; i < block.rows(); ++i) {
     const KeyInterval seen = block.stage->mask.History(block.position + i);
     if (seen.begin >= seen.end) continue;
     begin = std::min(begin, seen.begin);
@@ -69,27 +69,27 @@ int64_t Forward::SharedFloats(const AttentionBlock& block, int64_t rank) const {
   const SharedKeys& keys = *ranks_->keys;
   const int64_t parts =
       keys.exact ? OwnedChunks(chunks.first, chunks.count, rank, keys.ranks()) : 1;
-  return parts * HstuAttentionPart(block.count, config_.kv_channels);
+  return parts * HstuAttentionPart(block.rows(), config_.kv_channels);
 }
 
-void Forward::AttendOverRanks(int64_t layer, int64_t blocks) {
+void Forward::AttendOverRanks(int64_t layer, AttentionBlocks blocks) {
   SharedKeys& keys = *ranks_->keys;
   keys.exchange->SetLayer(layer);
   SizeSharedScratch(blocks);
-  for (int64_t begin = 0; begin < blocks + kBlocksTogether; begin += kBlocksTogether) {
-    if (begin < blocks) {
-      AttendToOwnKeys(layer, begin, std::min(blocks, begin + kBlocksTogether));
-    }
-    if (begin > 0) {
-      JoinSharedKeys(layer, begin - kBlocksTogether, std::min(blocks, begin));
-    }
+  AttentionBlocks sent;
+  for (size_t part = 0; !blocks.empty() || !sent.empty(); ++part) {
+    const AttentionBlocks next = blocks.first(std::min(blocks.size(), kBlocksTogether));
+    blocks = blocks.subspan(next.size());
+    if (!next.empty()) AttendToOwnKeys(layer, next, part % 2);
+    if (!sent.empty()) JoinSharedKeys(layer, sent, (part + 1) % 2);
+    sent = next;
   }
 }
 
-void Forward::SizeSharedScratch(int64_t blocks) {
+void Forward::SizeSharedScratch(AttentionBlocks blocks) {
   SharedKeys& keys = *ranks_->keys;
   int64_t parts = keys.ranks();
-  for (int64_t i = 0; i < blocks; ++i) parts = std::max(parts, ChunksOf(Block(i)).count);
+  for (const AttentionBlock& block : blocks) parts = std::max(parts, ChunksOf(block).count);
   const int64_t dim = RoundUp(config_.kv_channels, kPanelWidth);
   const int64_t part = HstuAttentionPart(kQueryBlock, config_.kv_channels);
   const auto floats = static_cast<size_t>((parts + 1) * part + AttentionUpdateScratch(parts, dim));
@@ -98,19 +98,18 @@ void Forward::SizeSharedScratch(int64_t blocks) {
   }
 }
 
-// Computes this rank's part of blocks [begin, end) and sends it on its way.
-void Forward::AttendToOwnKeys(int64_t layer, int64_t begin, int64_t end) {
+// Computes this rank's part of some blocks and sends it on its way.
+void Forward::AttendToOwnKeys(int64_t layer, AttentionBlocks blocks, size_t buffer) {
   SharedKeys& keys = *ranks_->keys;
   const int64_t heads = config_.num_attention_heads;
-  const size_t buffer = begin / kBlocksTogether % 2;
   ExchangedPart& part = keys.parts[buffer];
   std::vector<int64_t>& places = keys.places[buffer];
   std::vector<int64_t> floats(keys.ranks());
   places.clear();
-  for (int64_t i = begin; i < end; ++i) {
+  for (const AttentionBlock& block : blocks) {
     places.insert(places.end(), floats.begin(), floats.end());
     for (int64_t rank = 0; rank < keys.ranks(); ++rank) {
-      floats[rank] += heads * SharedFloats(Block(i), rank);
+      floats[rank] += heads * SharedFloats(block, rank);
     }
   }
   int64_t all = 0;
@@ -121,8 +120,8 @@ void Forward::AttendToOwnKeys(int64_t layer, int64_t begin, int64_t end) {
   }
   part.own.resize(floats[keys.rank()]);
   part.all.resize(all);
-  pool_.Run((end - begin) * heads, [&](int64_t task, int thread) {
-    const AttentionBlock& block = Block(begin + task / heads);
+  pool_.Run(static_cast<int64_t>(blocks.size()) * heads, [&](int64_t task, int thread) {
+    const AttentionBlock& block = blocks[task / heads];
     if (ChunksOf(block).count == 0) return;
     TraceScope scope(trace_, thread, "hstu_attention");
     const int64_t place = places[task / heads * keys.ranks() + keys.rank()] +
@@ -138,7 +137,7 @@ void Forward::AttendToOwnKeys(int64_t layer, int64_t begin, int64_t end) {
 void Forward::AttendHead(const HstuAttentionArgs& args, Chunks chunks, float* to,
                          float* scratch) const {
   const SharedKeys& keys = *ranks_->keys;
-  const int64_t rows = args.q.rows;
+  const int64_t rows = args.rows();
   const int64_t dim = args.layout.ValuePanels() * kPanelWidth;
   const int64_t size = HstuAttentionPart(rows, args.layout.dim);
   const int64_t owned = OwnedChunks(chunks.first, chunks.count, keys.rank(), keys.ranks());
@@ -182,14 +181,13 @@ void Forward::MergeParts(const float* outs, const float* lses, int64_t parts, in
   operators_->attention_update(update);
 }
 
-void Forward::JoinSharedKeys(int64_t layer, int64_t begin, int64_t end) {
+void Forward::JoinSharedKeys(int64_t layer, AttentionBlocks blocks, size_t buffer) {
   SharedKeys& keys = *ranks_->keys;
   const int64_t heads = config_.num_attention_heads;
-  const size_t buffer = begin / kBlocksTogether % 2;
   const ExchangedPart& part = keys.parts[buffer];
   keys.exchange->Wait(part.ticket);
-  pool_.Run((end - begin) * heads, [&](int64_t task, int thread) {
-    const AttentionBlock& block = Block(begin + task / heads);
+  pool_.Run(static_cast<int64_t>(blocks.size()) * heads, [&](int64_t task, int thread) {
+    const AttentionBlock& block = blocks[task / heads];
     // Where each rank's floats of this head begin.
     std::vector<const float*> from(keys.ranks());
     const float* rank_floats = part.all.data();
@@ -206,7 +204,7 @@ void Forward::JoinSharedKeys(int64_t layer, int64_t begin, int64_t end) {
 void Forward::JoinHead(const HstuAttentionArgs& args, Chunks chunks, std::vector<const float*> from,
                        float* scratch) const {
   const SharedKeys& keys = *ranks_->keys;
-  const int64_t rows = args.q.rows;
+  const int64_t rows = args.rows();
   const int64_t dim = args.layout.ValuePanels() * kPanelWidth;
   const int64_t size = HstuAttentionPart(rows, args.layout.dim);
   if (chunks.count == 0) {

@@ -71,7 +71,7 @@ Result<Workspace> Workspace::Make(const ModelConfig& config, const WorkspaceLimi
   const int64_t most_pieces = limits.step_pages + limits.tokens;
   workspace.pieces.reserve(most_pieces);
   workspace.piece_stages_.reserve(most_pieces * static_cast<int64_t>(config.stages.size()));
-  workspace.history_blocks.reserve(limits.tokens);
+  workspace.blocks.reserve(limits.tokens);
   workspace.candidate_blocks.reserve(limits.tokens);
   if (limits.kv_dtype == KvDType::kInt8) workspace.full_pages.reserve(limits.step_pages);
   return workspace;

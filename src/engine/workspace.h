@@ -24,7 +24,10 @@ struct AttentionBlock {
   const PieceStage* stage;
   int64_t row;  // of the step
   int64_t position;
-  int64_t count;
+  int64_t count;           // of rows that lie side by side
+  int64_t candidates = 0;  // rows behind them: all candidates of the piece
+
+  int64_t rows() const { return count + candidates; }
 };
 
 // A page that a step fills up, where K and V are kept in int8.
@@ -91,7 +94,8 @@ class Workspace {
   float* thread_scratch = nullptr;
   int64_t thread_scratch_floats = 0;
   std::vector<Piece> pieces;
-  std::vector<AttentionBlock> history_blocks;
+  // Of the running stage: all rows, and those of candidates alone.
+  std::vector<AttentionBlock> blocks;
   std::vector<AttentionBlock> candidate_blocks;
   std::vector<FullPage> full_pages;
 

@@ -80,6 +80,10 @@ HWY_INLINE void ExpandSteps(const BF16* from, int64_t count, float* HWY_RESTRICT
   }
 }
 
+// A larger weight is in no L2 when a block of rows comes to it: then the last tile on a panel asks
+// for the next panel.
+constexpr int64_t kFarWeightBytes = 2 << 20;
+
 // A block of rows times some panels of weights, which are of one type.
 template <int kRows, class Epilogue>
 class GemmBlock {
@@ -91,6 +95,7 @@ class GemmBlock {
         rows_(rows),
         packed_(packed),
         expanded_(expanded),
+        is_far_(weight.bytes() > kFarWeightBytes),
         epilogue_(epilogue) {}
 
   template <int kPanels>
@@ -108,10 +113,18 @@ class GemmBlock {
         b.data[p] = to;
       }
     }
+    StepsAhead<kPanels> ahead;
+    ahead.step_bytes = kPanelWidth * static_cast<int64_t>(SizeOf(weight_.dtype));
+    for (int p = 0; p < kPanels; ++p) ahead.data[p] = weight_.PanelData(panel + kPanels + p);
     for (int64_t row = 0; row < rows_; row += kRows) {
       Tile<kRows, kPanels> tile;
       tile.SetZero();
-      tile.template MultiplyAdd<kRows, 1>(packed_ + row * weight_.k, b, weight_.k);
+      const float* a = packed_ + row * weight_.k;
+      if (row + kRows >= rows_ && is_far_) {
+        tile.template MultiplyAdd<kRows, 1>(a, b, weight_.k, ahead);
+      } else {
+        tile.template MultiplyAdd<kRows, 1>(a, b, weight_.k);
+      }
       Finish<kPanels>(tile, row, panel);
     }
   }
@@ -139,6 +152,7 @@ class GemmBlock {
   const int64_t rows_;
   const float* const packed_;
   float* const expanded_;
+  const bool is_far_;
   const Epilogue& epilogue_;
 };
 

@@ -7,7 +7,6 @@
 #define HSTU_KERNELS_HSTU_ATTENTION_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -124,18 +123,6 @@ struct PagePanels {
   }
 };
 
-// Asks for the same steps of the panels that come next.
-template <int kPanels>
-struct PanelsAhead {
-  const std::byte* data[kPanels];
-  int64_t step_bytes;
-
-  HWY_INLINE void operator()(int64_t step) const {
-    HWY_UNROLL(4)
-    for (int p = 0; p < kPanels; ++p) hwy::Prefetch(data[p] + step * step_bytes);
-  }
-};
-
 // A row of activations as f32, where it lies if it is.
 HWY_INLINE const float* RowAsFloats(const ConstActivations& m, int64_t row, float* room) {
   if (m.dtype == DType::kF32) return m.RowAs<float>(row);
@@ -158,7 +145,8 @@ class AttentionBlock {
       : args_(args),
         dim_(args.layout.dim),
         padded_dim_(args.layout.ValuePanels() * kPanelWidth),
-        row_panels_(CeilDiv(args.q.rows, kRows)),
+        num_rows_(args.rows()),
+        row_panels_(CeilDiv(num_rows_, kRows)),
         scale_(kLog2E / std::sqrt(static_cast<float>(dim_))),
         q_(args.scratch),
         weights_(q_ + kQueryBlock * padded_dim_),
@@ -175,7 +163,7 @@ class AttentionBlock {
   }
 
   HWY_INLINE void Run() {
-    std::fill_n(out_, args_.q.rows * padded_dim_, 0.0f);
+    std::fill_n(out_, num_rows_ * padded_dim_, 0.0f);
     for (int64_t chunk = seen_.begin / kKeyChunk; chunk * kKeyChunk < seen_.end; ++chunk) {
       AddChunk(chunk * kKeyChunk);
       if constexpr (kKind == AttentionKind::kSoftmax) JoinChunk(chunk_out_, chunk_softmax_);
@@ -187,18 +175,18 @@ class AttentionBlock {
   HWY_INLINE void RunChunk(int64_t chunk, float* part) {
     const int64_t base = chunk * kKeyChunk;
     (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) = part;
-    std::fill_n(part, args_.q.rows * padded_dim_, 0.0f);
+    std::fill_n(part, num_rows_ * padded_dim_, 0.0f);
     if (base < seen_.end && base + kKeyChunk > seen_.begin) AddChunk(base);
     if constexpr (kKind == AttentionKind::kSoftmax) {
-      std::copy_n(chunk_softmax_, args_.q.rows, PartSoftmax(part));
+      std::copy_n(chunk_softmax_, num_rows_, PartSoftmax(part));
     }
   }
 
   // What Run does after each chunk, and its end.
   HWY_INLINE void RunJoin(int64_t chunks, const float* parts) {
-    std::fill_n(out_, args_.q.rows * padded_dim_, 0.0f);
+    std::fill_n(out_, num_rows_ * padded_dim_, 0.0f);
     for (int64_t i = 0; i < chunks; ++i) {
-      const float* part = parts + i * HstuAttentionPart(args_.q.rows, dim_);
+      const float* part = parts + i * HstuAttentionPart(num_rows_, dim_);
       if constexpr (kKind == AttentionKind::kSoftmax) {
         JoinChunk(part, PartSoftmax(const_cast<float*>(part)));
       } else {
@@ -212,21 +200,26 @@ class AttentionBlock {
   // Behind the sums of a chunk's part.
   HWY_INLINE SoftmaxSum* PartSoftmax(float* part) const {
     static_assert(sizeof(SoftmaxSum) == 2 * sizeof(float));
-    return reinterpret_cast<SoftmaxSum*>(part + args_.q.rows * padded_dim_);
+    return reinterpret_cast<SoftmaxSum*>(part + num_rows_ * padded_dim_);
   }
 
   // q -> [panel][D][kRows], scaled so that the score is in base 2. Rows past the end repeat the
   // panel's first.
   HWY_INLINE void PackQueries() {
     for (int64_t row = 0; row < row_panels_ * kRows; ++row) {
-      const float* from = RowAsFloats(args_.q, SourceRow(row), q_row_);
+      const float* from = Query(SourceRow(row));
       float* to = q_ + row / kRows * kRows * dim_ + row % kRows;
       for (int64_t i = 0; i < dim_; ++i) to[i * kRows] = from[i] * scale_;
     }
   }
 
+  HWY_INLINE const float* Query(int64_t row) const {
+    if (row < args_.q.rows) return RowAsFloats(args_.q, row, q_row_);
+    return RowAsFloats(args_.q_after, row - args_.q.rows, q_row_);
+  }
+
   HWY_INLINE int64_t SourceRow(int64_t row) const {
-    return row < args_.q.rows ? row : row / kRows * kRows;
+    return row < num_rows_ ? row : row / kRows * kRows;
   }
 
   HWY_INLINE void FindIntervals() {
@@ -261,8 +254,8 @@ class AttentionBlock {
       WeighPages(base);
     } else {
       int panel = first;
-      for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel);
-      for (; panel < last; ++panel) ScorePanels<1>(base, panel);
+      for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel, last);
+      for (; panel < last; ++panel) ScorePanels<1>(base, panel, last);
       if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
       const int value_panels = static_cast<int>(args_.layout.ValuePanels());
       int channel = 0;
@@ -300,15 +293,28 @@ class AttentionBlock {
     return weights_ + (row_panel * kKeyPanels + key_panel) * kRows * kPanelWidth;
   }
 
+  // What follows upon a tile's panels of keys: the next ones, then values.
+  template <int kKeys>
+  HWY_INLINE StepsAhead<kKeys> AfterKeys(int key_panel, int last) const {
+    StepsAhead<kKeys> ahead;
+    ahead.step_bytes = kPanelWidth * static_cast<int64_t>(SizeOf(keys_[key_panel].dtype));
+    for (int p = 0; p < kKeys; ++p) {
+      const int next = key_panel + kKeys + p;
+      ahead.data[p] = next < last ? keys_[next].data : values_[last - 1].data;
+    }
+    return ahead;
+  }
+
   // Scores (softmax) or weights (silu) of all rows that see something of these key panels.
   template <int kKeys>
-  HWY_INLINE void ScorePanels(int64_t base, int key_panel) {
+  HWY_INLINE void ScorePanels(int64_t base, int key_panel, int last) {
     FloatPanels<kKeys> b;
     for (int p = 0; p < kKeys; ++p) {
       const int64_t count = kPanelWidth * dim_;
       b.data[p] = keys_[key_panel + p].AsFloats(count, expanded_ + p * count);
     }
     const int64_t first_key = base + key_panel * kPanelWidth;
+    const StepsAhead<kKeys> ahead = AfterKeys<kKeys>(key_panel, last);
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
       const PanelInterval& interval = intervals_[row_panel];
       if (first_key >= interval.end || first_key + kKeys * kPanelWidth <= interval.begin) {
@@ -316,7 +322,12 @@ class AttentionBlock {
       }
       Tile<kRows, kKeys> tile;
       tile.SetZero();
-      tile.template MultiplyAdd<kRows, 1>(q_ + row_panel * kRows * dim_, b, dim_);
+      const float* q = q_ + row_panel * kRows * dim_;
+      if (row_panel == row_panels_ - 1) {
+        tile.template MultiplyAdd<kRows, 1>(q, b, dim_, ahead);
+      } else {
+        tile.template MultiplyAdd<kRows, 1>(q, b, dim_);
+      }
       StoreSeen<kKeys>(tile, row_panel, base, key_panel);
     }
   }
@@ -352,17 +363,10 @@ class AttentionBlock {
   template <KvDType kDType, int kKeys>
   HWY_INLINE void ScoreFewPanels(int64_t base, int key_panel, int last) {
     PagePanels<kDType, kKeys> b;
-    PanelsAhead<kKeys> ahead;
-    ahead.step_bytes = kPanelWidth * SizeOf(kDType);
-    for (int p = 0; p < kKeys; ++p) {
-      b.Set(p, keys_[key_panel + p]);
-      // Values follow upon the last keys.
-      const int next = key_panel + kKeys + p;
-      ahead.data[p] = next < last ? keys_[next].data : values_[last - 1].data;
-    }
+    for (int p = 0; p < kKeys; ++p) b.Set(p, keys_[key_panel + p]);
     Tile<kRows, kKeys> tile;
     tile.SetZero();
-    tile.template MultiplyAdd<kRows, 1>(q_, b, dim_, ahead);
+    tile.template MultiplyAdd<kRows, 1>(q_, b, dim_, AfterKeys<kKeys>(key_panel, last));
     StoreSeen<kKeys>(tile, 0, base, key_panel);
   }
 
@@ -429,6 +433,19 @@ class AttentionBlock {
     return values_[key_panel].From(channel_panel * channel_stride).AsFloats(kValuePanel, room);
   }
 
+  // The values of a panel of keys, from `entry` on, in some panels of channels.
+  template <int kChannels>
+  HWY_INLINE StepsAhead<kChannels> ValuesOf(int key_panel, int channel_panel, int64_t entry) const {
+    const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
+    StepsAhead<kChannels> values;
+    values.step_bytes = kPanelWidth * static_cast<int64_t>(SizeOf(values_[key_panel].dtype));
+    for (int p = 0; p < kChannels; ++p) {
+      values.data[p] =
+          values_[key_panel].From((channel_panel + p) * channel_stride + entry * kPanelWidth).data;
+    }
+    return values;
+  }
+
   // chunk_out (softmax) or out (silu) += weights * V, for some panels of channels.
   template <int kChannels>
   HWY_INLINE void WeighValues(int64_t base, int channel_panel, int first, int last) {
@@ -439,6 +456,7 @@ class AttentionBlock {
                                       expanded_ + (p * kKeyPanels + key_panel) * kValuePanel);
       }
     }
+    const bool asks = channel_panel + 2 * kChannels <= args_.layout.ValuePanels();
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
       const KeyInterval keys = InChunk(row_panel, base);
       if (keys.begin >= keys.end) continue;
@@ -450,7 +468,14 @@ class AttentionBlock {
         const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
         FloatPanels<kChannels> b;
         for (int p = 0; p < kChannels; ++p) b.data[p] = values[key_panel][p] + entry * kPanelWidth;
-        tile.template MultiplyAdd<1, kPanelWidth>(Weights(row_panel, key_panel) + entry, b, count);
+        const float* weights = Weights(row_panel, key_panel) + entry;
+        if (asks && row_panel == row_panels_ - 1) {
+          const StepsAhead<kChannels> ahead =
+              ValuesOf<kChannels>(key_panel, channel_panel + kChannels, entry);
+          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, count, ahead);
+        } else {
+          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, count);
+        }
         key += count;
       }
       AddTile(tile, row_panel, channel_panel);
@@ -462,7 +487,7 @@ class AttentionBlock {
   HWY_INLINE void AddTile(const Tile<kRows, kChannels>& tile, int64_t row_panel,
                           int channel_panel) {
     const FloatTag d;
-    const int64_t rows = std::min<int64_t>(kRows, args_.q.rows - row_panel * kRows);
+    const int64_t rows = std::min<int64_t>(kRows, num_rows_ - row_panel * kRows);
     float* to = (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) +
                 row_panel * kRows * padded_dim_ + channel_panel * kPanelWidth;
     HWY_UNROLL(12)
@@ -520,7 +545,7 @@ class AttentionBlock {
       const int64_t entry = key % kPanelWidth;
       const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
       PagePanels<kDType, kChannels> b;
-      PanelsAhead<kChannels> ahead;
+      StepsAhead<kChannels> ahead;
       ahead.step_bytes = kPanelWidth * SizeOf(kDType);
       for (int p = 0; p < kChannels; ++p) {
         b.Set(p, values_[key / kPanelWidth].From((channel_panel + p) * channel_stride +
@@ -543,7 +568,7 @@ class AttentionBlock {
 
   // Turns the chunk's scores into weights relative to each row's largest.
   HWY_INLINE void SoftmaxChunk(int64_t base) {
-    for (int64_t row = 0; row < args_.q.rows; ++row) {
+    for (int64_t row = 0; row < num_rows_; ++row) {
       const KeyInterval keys = InChunk(row / kRows, base);
       if (keys.begin >= keys.end) {
         chunk_softmax_[row] = {};
@@ -581,7 +606,7 @@ class AttentionBlock {
   }
 
   HWY_INLINE void JoinChunk(const float* sums, const SoftmaxSum* softmax) {
-    for (int64_t row = 0; row < args_.q.rows; ++row) {
+    for (int64_t row = 0; row < num_rows_; ++row) {
       JoinRow(row, sums + row * padded_dim_, Join(softmax[row], &softmax_[row]));
     }
   }
@@ -602,14 +627,14 @@ class AttentionBlock {
   // out += a chunk's part, as AddTile does.
   HWY_INLINE void AddPart(const float* part) {
     const FloatTag d;
-    for (int64_t i = 0; i < args_.q.rows * padded_dim_; i += kLanes) {
+    for (int64_t i = 0; i < num_rows_ * padded_dim_; i += kLanes) {
       hn::StoreU(hn::Add(hn::LoadU(d, out_ + i), hn::LoadU(d, part + i)), d, out_ + i);
     }
   }
 
   // What comes after history: each candidate's own group, and the result.
   HWY_INLINE void Finish() {
-    for (int64_t row = 0; row < args_.q.rows; ++row) {
+    for (int64_t row = 0; row < num_rows_; ++row) {
       const int64_t candidate = args_.position + row - args_.mask.history_end;
       if (candidate >= 0) AddGroup(row, candidate);
     }
@@ -629,7 +654,7 @@ class AttentionBlock {
     const int64_t padded = RoundUp(end - begin, kPanelWidth);
     std::fill_n(weights_ + (end - begin), padded - (end - begin),
                 -std::numeric_limits<float>::infinity());
-    const float* q = RowAsFloats(args_.q, row, q_row_);
+    const float* q = Query(row);
     for (int64_t key = begin; key < end; ++key) {
       weights_[key - begin] = Dot(q, RowAsFloats(args_.group_k, key, k_row_)) * scale_;
     }
@@ -665,12 +690,13 @@ class AttentionBlock {
 
   template <class T>
   HWY_INLINE void WriteOut() {
-    for (int64_t row = 0; row < args_.q.rows; ++row) {
+    for (int64_t row = 0; row < num_rows_; ++row) {
       const Floats factor =
           hn::Set(FloatTag(), kKind == AttentionKind::kSilu ? kLn2 / args_.scaling_seqlen
                                                             : 1.0f / softmax_[row].total);
       const float* from = out_ + row * padded_dim_;
-      T* to = args_.out.RowAs<T>(row);
+      T* to = row < args_.q.rows ? args_.out.RowAs<T>(row)
+                                 : args_.out_after.RowAs<T>(row - args_.q.rows);
       ForVectors(dim_, [&](int64_t i, auto lanes) HWY_ATTR {
         Store(hn::Mul(Load(from + i, lanes), factor), to + i, lanes);
       });
@@ -680,6 +706,7 @@ class AttentionBlock {
   const HstuAttentionArgs& args_;
   const int64_t dim_;
   const int64_t padded_dim_;
+  const int64_t num_rows_;
   const int64_t row_panels_;
   const float scale_;
   float* const q_;           // [row panel][D][kRows]
@@ -704,7 +731,7 @@ class AttentionBlock {
 // Calls body with the block that fits the rows.
 template <AttentionKind kKind, class Body>
 HWY_INLINE void WithTile(const HstuAttentionArgs& args, const Body& body) {
-  if (args.q.rows <= kFewTileRows) {
+  if (args.rows() <= kFewTileRows) {
     AttentionBlock<kKind, kFewTileRows, kFewTilePanels> block(args);
     body(&block);
   } else {

@@ -47,6 +47,11 @@ struct HstuAttentionArgs {
   ConstActivations group_v;  // [candidates, D]
   float* scratch;            // HstuAttentionScratch(D) floats
   OwnPage own = {};          // of int8 pages only
+  // Rows that follow upon q's and lie elsewhere: a key is read once for all.
+  ConstActivations q_after = {};  // [n, D]
+  Activations out_after = {};     // [n, D]; may be q_after
+
+  int64_t rows() const { return q.rows + q_after.rows; }  // at most kQueryBlock
 };
 
 constexpr int64_t HstuAttentionScratch(int64_t dim) {
@@ -65,7 +70,7 @@ void HstuAttentionPlain(const HstuAttentionArgs& args);
 
 // The same in two steps, so that threads can share the keys of few rows: each chunk's part by
 // itself, then all parts joined in order. The bits are those of the whole.
-// `part` holds HstuAttentionPart(m, D) floats, the parts of ascending chunks lie side by side.
+// `part` holds HstuAttentionPart(rows(), D) floats, the parts of ascending chunks lie side by side.
 using HstuAttentionChunkFn = void(const HstuAttentionArgs&, int64_t chunk, float* part);
 HstuAttentionChunkFn* HstuAttentionChunkFor(Isa isa);
 using HstuAttentionJoinFn = void(const HstuAttentionArgs&, int64_t chunks, const float* parts);

@@ -10,6 +10,11 @@
 namespace hstu {
 namespace {
 
+// q of one row.
+float QueryAt(const HstuAttentionArgs& args, int64_t row, int64_t i) {
+  return row < args.q.rows ? args.q.At(row, i) : args.q_after.At(row - args.q.rows, i);
+}
+
 // One row's attention: scores come in one by one, in any order for softmax's running maximum.
 class RowSum {
  public:
@@ -20,7 +25,7 @@ class RowSum {
   void Add(const Key& k, const Value& v, double* sums) {
     double dot = 0.0;
     for (int64_t i = 0; i < args_.layout.dim; ++i)
-      dot += static_cast<double>(args_.q.At(row_, i)) * k(i);
+      dot += static_cast<double>(QueryAt(args_, row_, i)) * k(i);
     const double score = dot / std::sqrt(static_cast<double>(args_.layout.dim));
     double weight = score / (1.0 + std::exp(-score)) / args_.scaling_seqlen;
     if (args_.kind == AttentionKind::kSoftmax) {
@@ -94,7 +99,7 @@ void AddGroup(const HstuAttentionArgs& args, int64_t candidate, RowSum* row, dou
 
 void HstuAttentionPlain(const HstuAttentionArgs& args) {
   double* sums = new (static_cast<void*>(args.scratch)) double[args.layout.dim];
-  for (int64_t i = 0; i < args.q.rows; ++i) {
+  for (int64_t i = 0; i < args.rows(); ++i) {
     std::fill_n(sums, args.layout.dim, 0.0);
     RowSum row(args, i);
     const int64_t position = args.position + i;
@@ -102,7 +107,12 @@ void HstuAttentionPlain(const HstuAttentionArgs& args) {
     const int64_t candidate = position - args.mask.history_end;
     if (candidate >= 0) AddGroup(args, candidate, &row, sums);
     for (int64_t c = 0; c < args.layout.dim; ++c) {
-      args.out.Set(i, c, static_cast<float>(sums[c] / row.Divisor()));
+      const auto value = static_cast<float>(sums[c] / row.Divisor());
+      if (i < args.q.rows) {
+        args.out.Set(i, c, value);
+      } else {
+        args.out_after.Set(i - args.q.rows, c, value);
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 #include "kernels/hstu_attention.h"
 
+#include <cstdlib>
 #include <limits>
 
 #include "base/test_rounds.h"
@@ -226,6 +227,41 @@ TEST_P(HstuAttention, GivesTheSameBitsInChunksThatAreJoined) {
           },
           block);
       ExpectSameBits(joined.floats().view(), whole.floats().view());
+    }
+  }
+}
+
+// The last rows of each call in memory of their own, as an engine has few new tokens and
+// candidates.
+TEST_P(HstuAttention, GivesTheSameBitsWhereTheLastRowsLieElsewhere) {
+  for (const Shape& setup : ShapesOfBits(GetParam())) {
+    const Attention attention(setup);
+    for (HstuAttentionFn* op : {HstuAttentionFor(GetParam()), HstuAttentionPlain}) {
+      const TestActivations whole = attention.Run(op, 5);
+      const TestActivations apart = attention.Run(
+          [&](HstuAttentionArgs args) {
+            const int64_t after = args.q.rows / 2;
+            const int64_t before = args.q.rows - after;
+            const TestMatrix room(after, args.q.cols, 4);
+            const TestActivations elsewhere(room.view(), setup.dtype);
+            const Activations out = args.out.Rows(before, after);
+            for (int64_t i = 0; i < after * args.q.cols; ++i) {
+              const auto [row, col] = std::div(i, args.q.cols);
+              elsewhere.view().Set(row, col, args.q.At(before + row, col));
+            }
+            args.q = args.q.Rows(0, before);
+            args.out = args.out.Rows(0, before);
+            args.q_after = elsewhere.view();
+            args.out_after = elsewhere.view();
+            op(args);
+            for (int64_t i = 0; i < after * args.q.cols; ++i) {
+              const auto [row, col] = std::div(i, args.q.cols);
+              out.Set(row, col, elsewhere.view().At(row, col));
+            }
+            elsewhere.ExpectGapsUntouched();
+          },
+          5);
+      ExpectSameBits(apart.floats().view(), whole.floats().view());
     }
   }
 }

@@ -38,7 +38,7 @@ struct PackedView {
     return LoadFloat(dtype, PanelData(row / kPanelWidth) + index * element);
   }
 
- private:
+  // Of either type.
   const std::byte* PanelData(int64_t panel) const {
     return data + panel * k * kPanelWidth * static_cast<int64_t>(SizeOf(dtype));
   }

@@ -10,8 +10,10 @@
 #define HSTU_KERNELS_TILE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/panel.h"
@@ -55,6 +57,18 @@ struct FloatPanels {
 // Asks for no memory ahead of time: the processor's own guesses do.
 struct NotAhead {
   HWY_INLINE void operator()(int64_t) const {}
+};
+
+// Asks for the same steps of the panels that come next.
+template <int kPanels>
+struct StepsAhead {
+  const std::byte* data[kPanels];
+  int64_t step_bytes;
+
+  HWY_INLINE void operator()(int64_t step) const {
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) hwy::Prefetch(data[p] + step * step_bytes);
+  }
 };
 
 template <int kRows, int kPanels>
