@@ -68,10 +68,15 @@ RatioResult MeasureRatio(ThreadPool* pool, const std::function<Rate()>& burst, d
     seconds.push_back(sample.elapsed.wall);
   }
   result.samples = static_cast<int>(ratios.size());
+  result.processor_of_peak = Quantile(processor_ratios, 0.5);
+  if (ratios.empty()) {  // never quiet: what is found is too small, if anything
+    result.median_seconds = Quantile(all_seconds, 0.5);
+    result.median_of_peak = result.p90_of_peak = amount / result.median_seconds / result.peak;
+    return result;
+  }
   result.median_of_peak = Quantile(ratios, 0.5);
   result.p90_of_peak = Quantile(ratios, 0.9);
-  result.processor_of_peak = Quantile(processor_ratios, 0.5);
-  result.median_seconds = Quantile(ratios.empty() ? all_seconds : seconds, 0.5);
+  result.median_seconds = Quantile(seconds, 0.5);
   return result;
 }
 

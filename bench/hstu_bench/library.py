@@ -35,6 +35,13 @@ class Options(Structure):
         ("truncate", c_int32),
         ("disableContext", c_int32),
         ("dtype", c_char_p),
+        ("kvBytes", c_int64),
+        ("kvPages", c_int64),
+        ("kvDtype", c_char_p),
+        ("artifacts", c_char_p),
+        ("operatorPath", c_char_p),
+        ("kvCache", c_int32),
+        ("reserved", c_int32),
     )
 
 
@@ -103,12 +110,21 @@ class Batch:
 class Model:
     """A loaded model; raises RuntimeError with the library's message."""
 
-    def __init__(self, library: Path, folder: Path, threads: int, dtype: str = "f32") -> None:
+    def __init__(
+        self,
+        library: Path,
+        folder: Path,
+        threads: int,
+        dtype: str = "f32",
+        artifacts: Path | None = None,
+    ) -> None:
         self._library = ctypes.CDLL(str(library))
         self._library.hstuLastError.restype = c_char_p
         self._model = c_void_p()
         size = ctypes.sizeof(Options)
         options = Options(structSize=size, threads=threads, dtype=dtype.encode())
+        if artifacts is not None:
+            options.artifacts = str(artifacts).encode()
         self._check(
             self._library.hstuLoadModel(str(folder).encode(), byref(options), byref(self._model))
         )

@@ -114,3 +114,10 @@ def make_model(hstu: Path, folder: Path) -> Path:
     command = [str(hstu), "init", "--config", str(config), "--seed", "1", "--out", str(model)]
     subprocess.run(command, check=True)
     return model
+
+
+def compile_model(hstu: Path, model: Path, out: Path, dtype: str) -> None:
+    """Buckets for CASES; makes what isn't there yet."""
+    command = [str(hstu), "compile", "--model", str(model), "--out", str(out), "--dtype", dtype]
+    command += ["--seq-len", "512,2048,4096", "--batch", "1,8"]
+    subprocess.run(command, check=True)

@@ -2,7 +2,8 @@
 """Compares hstu with its peers on the same weights and inputs, in turns.
 
 Every engine has a process of its own, and two threads. In each round all run the case one after
-another, in an order that moves on by one. Logits must agree.
+another, in an order that moves on by one: each as often as fits TURN, of which the median counts,
+so that none pays for caches that another one has filled. Logits must agree.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from hstu_bench import machine, publish, workload
 from hstu_bench.peers import footprint
 from hstu_bench.peers.client import Worker
-from hstu_bench.peers.report import OURS, CaseResult, Report
+from hstu_bench.peers.report import COMPILED, OURS, CaseResult, Report
 from hstu_bench.peers.runners import DYNAMIC, RUNNERS, Setup
 from hstu_bench.workload import CASES, Case
 
-PAUSE = 0.05  # seconds in which the threads of who ran before go to sleep
+PAUSE = 0.3  # seconds in which the threads of who ran before stop spinning and go to sleep
+TURN = 0.4  # seconds
 TOLERANCE = {"f32": 1e-4, "bf16": 5e-2}
 SOURCES = ("bench/requirements.txt", "bench/hstu_bench", "python/hstu_train/model.py")
 
@@ -48,6 +51,7 @@ def prepare(args: argparse.Namespace) -> Setup:
     if not (folder / "model").exists():
         workload.make_model(args.hstu, folder)
     setup = Setup(folder, args.library.resolve(), args.threads, args.dtype)
+    workload.compile_model(args.hstu, folder / "model", setup.artifacts(), args.dtype)
     command = [sys.executable, "-m", "hstu_bench.peers.export", setup.text()]
     with (folder / "export.log").open("w") as log:
         subprocess.run(command, check=True, stderr=log)
@@ -59,13 +63,20 @@ def load_all(case: Case, workers: dict[str, Worker]) -> dict[str, str]:
     return {name: w.command(case=case.name)["variant"] for name, w in workers.items()}
 
 
+def turn(case: Case, worker: Worker) -> float:
+    time.sleep(PAUSE)
+    seconds: list[float] = []
+    while sum(seconds) < TURN:
+        seconds.append(worker.command(run=case.name)["seconds"])
+    return median(seconds)
+
+
 def turns(case: Case, workers: dict[str, Worker], rounds: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in workers}
     names = list(workers)
-    for turn in range(rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            time.sleep(PAUSE)
-            seconds[name].append(workers[name].command(run=case.name)["seconds"])
+    for first in range(rounds):
+        for name in names[first % len(names) :] + names[: first % len(names)]:
+            seconds[name].append(turn(case, workers[name]))
     return seconds
 
 
@@ -75,8 +86,7 @@ def one_after_another(case: Case, workers: dict[str, Worker], rounds: int) -> Ca
     for _ in range(rounds):
         for name, worker in workers.items():
             result.variants[name] = worker.command(case=case.name)["variant"]
-            time.sleep(PAUSE)
-            result.seconds[name].append(worker.command(run=case.name)["seconds"])
+            result.seconds[name].append(turn(case, worker))
             worker.command(unload=case.name)
     return result
 
@@ -108,17 +118,15 @@ def compare(case: Case, workers: dict[str, Worker], rounds: int, setup: Setup) -
 def footprints(args: argparse.Namespace, setup: Setup, report: Report) -> None:
     for name in report.settings:
         print(f"memory and start: {name}", flush=True)
-        if name == OURS:
-            start = partial(footprint.hstu_process, args.hstu, setup)
-            found = footprint.measure(start, footprint.run_binary, DYNAMIC, DYNAMIC)
+        long = report.cases.get(footprint.LONG.name, CaseResult())
+        variant = long.variants.get(name, DYNAMIC)
+        load_seconds = footprint.load_seconds(name, setup)
+        if name in (OURS, COMPILED):
+            start = partial(footprint.hstu_process, args.hstu, setup, name == COMPILED)
+            found = footprint.measure(start, footprint.run_binary, variant, load_seconds)
         else:
-            long = report.cases.get(footprint.LONG.name, CaseResult())
-            found = footprint.measure(
-                partial(Worker, name, setup),
-                footprint.run_worker,
-                DYNAMIC,
-                long.variants.get(name, DYNAMIC),
-            )
+            start = partial(Worker, name, setup)
+            found = footprint.measure(start, footprint.run_worker, variant, load_seconds)
         report.footprints[name] = found
 
 

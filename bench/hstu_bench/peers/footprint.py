@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from hstu_bench.peers.client import Memory, MemoryWatch, Process, Worker
-from hstu_bench.peers.runners import Setup
+from hstu_bench.peers.runners import DYNAMIC, Setup
 from hstu_bench.workload import CASES, SMALL, Case, request_line
 
 LONG = CASES["4096 tokens"]
@@ -21,12 +21,15 @@ STARTS = 3
 class Footprint:
     memory: Memory  # after two runs of LONG
     start_seconds: float  # from the process's start to the logits of SMALL, median
+    load_seconds: float  # of the model, once the engine is imported, median
 
 
-def hstu_process(hstu: Path, setup: Setup) -> Process:
+def hstu_process(hstu: Path, setup: Setup, artifacts: bool) -> Process:
     model = str(setup.folder / "model")
     command = [str(hstu), "rank", "--model", model, "--requests", "-"]
     command += ["--threads", str(setup.threads), "--dtype", setup.dtype]
+    if artifacts:
+        command += ["--artifacts", str(setup.artifacts())]
     return Process(command, setup.folder / "workers.log")
 
 
@@ -46,14 +49,14 @@ def run_worker(process: Process, case: Case, variant: str) -> None:
 def measure(
     start: Callable[[], Process],
     run: Callable[[Process, Case, str], None],
-    small_variant: str,
     long_variant: str,
+    load_seconds: float,
 ) -> Footprint:
     seconds = []
     for _ in range(STARTS + 1):
         begin = time.perf_counter()
         process = start()
-        run(process, SMALL, small_variant)
+        run(process, SMALL, DYNAMIC)
         seconds.append(time.perf_counter() - begin)
         process.close()
     process = start()
@@ -61,4 +64,14 @@ def measure(
         run(process, LONG, long_variant)
         run(process, LONG, long_variant)
     process.close()
-    return Footprint(memory, median(seconds[1:]))  # the first brought files to the cache
+    # The first brought files to the cache.
+    return Footprint(memory, median(seconds[1:]), load_seconds)
+
+
+def load_seconds(name: str, setup: Setup) -> float:
+    seconds = []
+    for _ in range(STARTS):
+        worker = Worker(name, setup)
+        seconds.append(worker.command(case=SMALL.name, variant=DYNAMIC)["load_seconds"])
+        worker.close()
+    return median(seconds)

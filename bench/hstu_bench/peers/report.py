@@ -11,7 +11,7 @@ from typing import Any
 from hstu_bench import plot
 from hstu_bench.peers.footprint import Footprint
 
-OURS, EAGER = "hstu", "torch eager"
+OURS, COMPILED, EAGER = "hstu", "hstu, compiled", "torch eager"
 
 
 @dataclass
@@ -30,7 +30,7 @@ class CaseResult:
         return self.median(EAGER) / self.median(OURS)
 
     def against_best(self) -> float:
-        others = [name for name in self.seconds if name not in (OURS, EAGER)]
+        others = [name for name in self.seconds if name not in (OURS, COMPILED, EAGER)]
         return min(self.median(name) for name in others) / self.median(OURS)
 
 
@@ -65,6 +65,7 @@ class Report:
                     "peak_resident_bytes": print_.memory.resident,
                     "peak_anonymous_bytes": print_.memory.anonymous,
                     "start_to_first_logits_seconds": print_.start_seconds,
+                    "load_seconds": print_.load_seconds,
                 }
                 for name, print_ in self.footprints.items()
             },
@@ -89,13 +90,15 @@ class Report:
         resident = [p.memory.resident / 1e6 for p in prints]
         anonymous = [p.memory.anonymous / 1e6 for p in prints]
         start = [p.start_seconds * 1e3 for p in prints]
+        load = [p.load_seconds * 1e3 for p in prints]
         rows = [
             ("peak memory at 4096 tokens, MB", resident, ".0f"),
             ("of it in no file, MB", anonymous, ".0f"),
             ("start to first logits, ms", start, ".0f"),
+            ("of it loading the model, ms", load, ".1f"),
         ]
         eager = names.index(EAGER)
-        others = [i for i, n in enumerate(names) if n not in (OURS, EAGER)]
+        others = [i for i, n in enumerate(names) if n not in (OURS, COMPILED, EAGER)]
         return [
             _row(
                 [
@@ -120,7 +123,7 @@ class Report:
             latency, memory = figure.subplots(1, 2, width_ratios=[4, 1])
             self._draw_latency(latency)
             self._draw_memory(memory)
-            figure.legend(*latency.get_legend_handles_labels(), loc="outside upper center", ncols=5)
+            figure.legend(*latency.get_legend_handles_labels(), loc="outside upper center", ncols=6)
 
     def _draw_latency(self, axes: Any) -> None:
         names = list(self.settings)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from hstu_bench.workload import Case, Sequence, padded_ids
 
 Logits = NDArray[np.float32]
 Run = Callable[[], list[Logits]]  # logits of each sequence [M, T]
+
+T = TypeVar("T")
 
 DYNAMIC, STATIC = "dynamic shapes", "static shapes"
 
@@ -37,6 +40,10 @@ class Setup:
         paths = {key: Path(values[key]) for key in ("folder", "library")}
         return cls(**{**values, **paths})
 
+    def artifacts(self) -> Path:
+        """Of `hstu compile`."""
+        return self.folder / f"artifacts-{self.dtype}"
+
     def package(self, case: Case, variant: str) -> Path:
         """Of AOTInductor."""
         name = case.file_name if variant == STATIC else "dynamic"
@@ -48,11 +55,20 @@ class Setup:
 
 
 class Runner(Protocol):
-    """variants: the ways to run a case, of which the faster is to be taken."""
+    """variants: the ways to run a case, of which the faster is to be taken.
+    load_seconds: how long the model that was loaded last took, its engine's modules imported."""
+
+    load_seconds: float
 
     def variants(self, case: Case) -> list[str]: ...
     def load(self, case: Case, variant: str) -> Run: ...
     def settings(self) -> dict[str, str]: ...
+
+
+def timed(load: Callable[[], T]) -> tuple[T, float]:
+    begin = time.perf_counter()
+    loaded = load()
+    return loaded, time.perf_counter() - begin
 
 
 def batches(case: Case) -> list[tuple[Sequence, ...]]:
@@ -74,9 +90,12 @@ def shapes_of(case: Case) -> list[str]:
 
 class Hstu:
     def __init__(self, setup: Setup) -> None:
-        folder = setup.folder / "model"
-        self._model = Model(setup.library, folder, setup.threads, setup.dtype)
-        self._threads = setup.threads
+        self._setup = setup
+        self._model, self.load_seconds = timed(self._load)
+
+    def _load(self, artifacts: Path | None = None) -> Model:
+        setup = self._setup
+        return Model(setup.library, setup.folder / "model", setup.threads, setup.dtype, artifacts)
 
     def variants(self, case: Case) -> list[str]:
         return [DYNAMIC]
@@ -91,7 +110,15 @@ class Hstu:
         return run
 
     def settings(self) -> dict[str, str]:
-        return {"threads": str(self._threads), "way": "C API, defaults"}
+        return {"threads": str(self._setup.threads), "way": "C API, defaults"}
+
+
+class HstuCompiled(Hstu):
+    def _load(self, artifacts: Path | None = None) -> Model:
+        return super()._load(artifacts or self._setup.artifacts())
+
+    def settings(self) -> dict[str, str]:
+        return super().settings() | {"way": "C API, artifacts of hstu compile"}
 
 
 class TorchEager:
@@ -102,7 +129,10 @@ class TorchEager:
 
         torch.set_num_threads(setup.threads)
         self._torch = torch
-        self._model: Callable[..., Any] = load_ranking(setup.folder / "model", setup.dtype)
+        self._model: Callable[..., Any]
+        self._model, self.load_seconds = timed(
+            lambda: load_ranking(setup.folder / "model", setup.dtype)
+        )
 
     def variants(self, case: Case) -> list[str]:
         return [DYNAMIC]
@@ -146,8 +176,9 @@ class AotInductor(TorchEager):
         return shapes_of(case)
 
     def load(self, case: Case, variant: str) -> Run:
-        package = self._setup.package(case, variant)
-        return self._runs(case, self._load_package(str(package)))
+        path = str(self._setup.package(case, variant))
+        package, self.load_seconds = timed(lambda: self._load_package(path))
+        return self._runs(case, package)
 
     def settings(self) -> dict[str, str]:
         return super().settings() | {"way": "torch.export, aoti_compile_and_package"}
@@ -167,7 +198,7 @@ class OnnxRuntime:
 
     def load(self, case: Case, variant: str) -> Run:
         feeds = [dict(zip(self.NAMES, padded_ids(b), strict=True)) for b in batches(case)]
-        session = self._session(case, variant, feeds[0])
+        session, self.load_seconds = timed(lambda: self._session(case, variant, feeds[0]))
         prepared = list(zip(batches(case), feeds, strict=True))
 
         def run() -> list[Logits]:
@@ -223,11 +254,8 @@ class OpenVino:
         return shapes_of(case)
 
     def load(self, case: Case, variant: str) -> Run:
-        model = self._core.read_model(self._setup.onnx(case))
         feeds = [dict(zip(OnnxRuntime.NAMES, padded_ids(b), strict=True)) for b in batches(case)]
-        if variant == STATIC and not case.padded:
-            model.reshape({name: list(ids.shape) for name, ids in feeds[0].items()})
-        request = self._core.compile_model(model, "CPU", self._config).create_infer_request()
+        request, self.load_seconds = timed(lambda: self._request(case, variant, feeds[0]))
         prepared = list(zip(batches(case), feeds, strict=True))
 
         def run() -> list[Logits]:
@@ -238,6 +266,12 @@ class OpenVino:
 
         return run
 
+    def _request(self, case: Case, variant: str, feed: dict[str, Any]) -> Any:
+        model = self._core.read_model(self._setup.onnx(case))
+        if variant == STATIC and not case.padded:
+            model.reshape({name: list(ids.shape) for name, ids in feed.items()})
+        return self._core.compile_model(model, "CPU", self._config).create_infer_request()
+
     def settings(self) -> dict[str, str]:
         return {"openvino": self._openvino.__version__} | {
             name.lower(): str(value) for name, value in self._config.items()
@@ -246,6 +280,7 @@ class OpenVino:
 
 RUNNERS: dict[str, Callable[[Setup], Runner]] = {
     "hstu": Hstu,
+    "hstu, compiled": HstuCompiled,
     "torch eager": TorchEager,
     "AOTInductor": AotInductor,
     "onnxruntime": OnnxRuntime,

@@ -3,7 +3,7 @@
 
 Reads commands, a JSON object a line, and answers each with one:
 {"case", "variant": null}   loads a case; of several variants the one whose second run is faster
-                            -> {"variant", "seconds": {variant: of that run}}
+                            -> {"variant", "seconds": {variant: of that run}, "load_seconds"}
 {"run": case}               -> {"seconds"}
 {"unload": case}            -> {}
 {"logits": case, "to"}      writes the logits of the case's last run, an .npz file -> {}
@@ -56,7 +56,7 @@ class Worker:
     def _load(self, case: Case, variant: str | None) -> dict[str, Any]:
         if variant is not None:
             self._runs[case.name] = self._runner.load(case, variant)
-            return {"variant": variant, "seconds": {}}
+            return self._loaded(variant, {})
         best, seconds = "", {}
         variants = self._runner.variants(case)
         for name in variants:
@@ -66,7 +66,11 @@ class Worker:
                 seconds[name] = seconds_of(run)
             if not best or seconds[name] < seconds[best]:
                 best, self._runs[case.name] = name, run
-        return {"variant": best, "seconds": seconds}
+        return self._loaded(best, seconds)
+
+    def _loaded(self, variant: str, seconds: dict[str, float]) -> dict[str, Any]:
+        load_seconds = self._runner.load_seconds
+        return {"variant": variant, "seconds": seconds, "load_seconds": load_seconds}
 
 
 def main() -> None:
