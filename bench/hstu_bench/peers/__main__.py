@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -22,7 +23,7 @@ import numpy as np
 
 from hstu_bench import machine, publish, workload
 from hstu_bench.peers import footprint
-from hstu_bench.peers.client import Worker
+from hstu_bench.peers.client import Process, Worker
 from hstu_bench.peers.report import COMPILED, OURS, CaseResult, Report
 from hstu_bench.peers.runners import DYNAMIC, RUNNERS, Setup
 from hstu_bench.workload import CASES, Case
@@ -121,6 +122,7 @@ def footprints(args: argparse.Namespace, setup: Setup, report: Report) -> None:
         long = report.cases.get(footprint.LONG.name, CaseResult())
         variant = long.variants.get(name, DYNAMIC)
         load_seconds = footprint.load_seconds(name, setup)
+        start: Callable[[], Process]
         if name in (OURS, COMPILED):
             start = partial(footprint.hstu_process, args.hstu, setup, name == COMPILED)
             found = footprint.measure(start, footprint.run_binary, variant, load_seconds)

@@ -69,7 +69,7 @@ def measure(
 
 
 def load_seconds(name: str, setup: Setup) -> float:
-    seconds = []
+    seconds: list[float] = []
     for _ in range(STARTS):
         worker = Worker(name, setup)
         seconds.append(worker.command(case=SMALL.name, variant=DYNAMIC)["load_seconds"])
