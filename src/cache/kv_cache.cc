@@ -83,9 +83,8 @@ UserState* KvCache::FindOrAdd(const std::string& user_id) {
   }
   UserState* user = &users_.emplace(user_id, shape().stages.size()).first->user;
   for (size_t i = 0; i < shape().stages.size(); ++i) {
-    const Stage& stage = shape().stages[i];
-    user->stages[i].beside.Resize((stage.aggregation.window - 1) * shape().hidden_size,
-                                  stage.num_layers * OpenPageBytes(pool_.layout().page));
+    const int64_t bytes = BesideBytes(pool_.layout(), i);
+    if (bytes > 0) user->stages[i].beside = std::make_unique_for_overwrite<std::byte[]>(bytes);
   }
   if (watcher_ != nullptr) user->saved = std::make_shared<SavedState>();
   Touch(user);
@@ -166,8 +165,8 @@ UserState* KvCache::Adopt(const StateHeader& header) {
   for (size_t i = 0; i < first.size(); ++i) {
     UserStage& stage = user->stages[i];
     stage.first = first[i];
-    waiting = CopyTo(waiting, stage.beside.waiting());
-    if (!header.open.empty()) open = CopyTo(open, stage.beside.open());
+    waiting = CopyTo(waiting, user->Waiting(pool_.layout(), i));
+    if (!header.open.empty()) open = CopyTo(open, user->Open(pool_.layout(), i));
   }
   Append(user, {first[0], header.tokens, 0}, first[0], counts);
   user->saved->version = header.version;

@@ -5,7 +5,7 @@
 #define HSTU_CACHE_KV_CACHE_H_
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -106,11 +106,10 @@ class KvCache {
   // An element of the index, found by its user's id.
   struct Entry {
     Entry(const std::string& user_id, size_t num_stages) : user(user_id, num_stages) {}
-    std::string_view id() const { return user.user_id; }
     mutable UserState user;
   };
   static std::string_view IdOf(std::string_view id) { return id; }
-  static std::string_view IdOf(const Entry& entry) { return entry.id(); }
+  static std::string_view IdOf(const Entry& entry) { return entry.user.user_id; }
   // noexcept: then elements don't keep their hashes.
   struct Hash {
     using is_transparent = void;

@@ -59,6 +59,19 @@ int64_t OpenPageBytes(const KvPageLayout& page) {
   return f32.KeyPageBytes() + f32.ValuePageBytes();
 }
 
+int64_t WaitingFloats(const KvModelShape& shape, std::size_t stage) {
+  return (shape.stages[stage].aggregation.window - 1) * shape.hidden_size;
+}
+
+int64_t OpenBytes(const KvLayout& layout, std::size_t stage) {
+  return layout.shape.stages[stage].num_layers * OpenPageBytes(layout.page);
+}
+
+int64_t BesideBytes(const KvLayout& layout, std::size_t stage) {
+  return WaitingFloats(layout.shape, stage) * static_cast<int64_t>(sizeof(float)) +
+         OpenBytes(layout, stage);
+}
+
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens) {
   return end == first ? 0 : CeilDiv(end, page_tokens) - first / page_tokens;
 }

@@ -4,6 +4,7 @@
 #ifndef HSTU_CACHE_KV_LAYOUT_H_
 #define HSTU_CACHE_KV_LAYOUT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -55,6 +56,12 @@ int64_t LayerPageBytes(const KvPageLayout& page);
 
 // Bytes of a user's open page in one layer: its K, then its V, in f32. 0 unless pages are int8.
 int64_t OpenPageBytes(const KvPageLayout& page);
+
+// What a user keeps of a stage beside pages: outputs of the stage before that wait, window - 1 rows
+// of C at most, and the open pages of all its layers.
+int64_t WaitingFloats(const KvModelShape& shape, std::size_t stage);
+int64_t OpenBytes(const KvLayout& layout, std::size_t stage);
+int64_t BesideBytes(const KvLayout& layout, std::size_t stage);
 
 // Pages of a layer that hold the positions [first, end); the first page may begin in its middle.
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens);

@@ -75,8 +75,8 @@ bool Transfers::Fits(const StateHeader& header) const {
   const KvLayout& layout = pool_.layout();
   if (header.stages.size() != layout.stages.size()) return false;
   size_t waiting = 0;
-  for (const Stage& stage : layout.shape.stages) {
-    waiting += static_cast<size_t>((stage.aggregation.window - 1) * layout.shape.hidden_size);
+  for (size_t i = 0; i < layout.stages.size(); ++i) {
+    waiting += static_cast<size_t>(WaitingFloats(layout.shape, i));
   }
   if (header.waiting.size() != waiting || !OpenPagesFit(header)) return false;
   for (const SavedStage& stage : header.stages) {
@@ -235,12 +235,12 @@ std::shared_ptr<Transfers::Save> Transfers::MakeSave(const UserState& user,
   header.stages = stages;
   header.tokens.assign(user.tokens.begin(),
                        user.tokens.begin() + (stages[0].count - stages[0].first));
-  for (const UserStage& stage : user.stages) {
-    const std::span<const float> waiting = stage.beside.waiting();
+  for (size_t i = 0; i < user.stages.size(); ++i) {
+    const std::span<const float> waiting = user.Waiting(pool_.layout(), i);
     header.waiting.insert(header.waiting.end(), waiting.begin(), waiting.end());
     // A save that a step begins ends with full pages.
     if (stages[0].count < user.count()) continue;
-    const std::span<const std::byte> open = stage.beside.open();
+    const std::span<const std::byte> open = user.Open(pool_.layout(), i);
     header.open.insert(header.open.end(), open.begin(), open.end());
   }
   save->to = tiers_->all();

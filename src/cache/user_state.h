@@ -12,41 +12,11 @@
 #include <vector>
 
 #include "base/fixed_array.h"
+#include "cache/kv_layout.h"
 #include "cache/saved_state.h"
 #include "kernels/stages.h"
 
 namespace hstu {
-
-// What a stage keeps of a user beside pages.
-class BesidePages {
- public:
-  void Resize(int64_t waiting_floats, int64_t open_bytes) {
-    waiting_bytes_ = static_cast<uint32_t>(waiting_floats * static_cast<int64_t>(sizeof(float)));
-    open_bytes_ = static_cast<uint32_t>(open_bytes);
-    if (waiting_bytes_ + open_bytes_ > 0) {
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(waiting_bytes_ + open_bytes_);
-    }
-  }
-
-  // Outputs of the stage before that wait for the rest of their window: WaitingInputs() rows of C
-  // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
-  // not initialised. Empty in the first stage.
-  std::span<float> waiting() const {
-    if (waiting_bytes_ == 0) return {};
-    return {reinterpret_cast<float*>(bytes_.get()), waiting_bytes_ / sizeof(float)};
-  }
-  // Where pages are int8: the page that still fills up, in f32 and in all layers of the stage (see
-  // OpenPageBytes). It holds the positions from count / page_tokens * page_tokens on.
-  std::span<std::byte> open() const {
-    if (open_bytes_ == 0) return {};
-    return {bytes_.get() + waiting_bytes_, open_bytes_};
-  }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-  uint32_t waiting_bytes_ = 0;
-  uint32_t open_bytes_ = 0;
-};
 
 // What is kept of a user in one stage. Positions are the stage's own; they count from the start of
 // the user's stream, evicted tokens included. K and V of the positions [first, count), in all
@@ -56,7 +26,8 @@ struct UserStage {
   int64_t first = 0;  // the oldest position kept
   int64_t count = 0;  // one past the newest
   std::vector<int32_t> table;
-  BesidePages beside;
+  // What the stage keeps beside pages: see UserState::Waiting and Open. Null where that is nothing.
+  std::unique_ptr<std::byte[]> beside;
 
   int64_t kept() const { return count - first; }
 };
@@ -82,6 +53,23 @@ struct UserState {
   // Of the first stage.
   int64_t first() const { return stages[0].first; }
   int64_t count() const { return stages[0].count; }
+
+  // Outputs of the stage before that wait for the rest of their window: WaitingInputs() rows of C
+  // floats, the first at input count * stride. Has room for the most, window - 1 rows; the rest is
+  // not initialised. Empty in the first stage.
+  std::span<float> Waiting(const KvLayout& layout, std::size_t stage) const {
+    const int64_t floats = WaitingFloats(layout.shape, stage);
+    if (floats == 0) return {};
+    return {reinterpret_cast<float*>(stages[stage].beside.get()), static_cast<std::size_t>(floats)};
+  }
+  // Where pages are int8: the page that still fills up, in f32 and in all layers of the stage (see
+  // OpenPageBytes). It holds the positions from count / page_tokens * page_tokens on.
+  std::span<std::byte> Open(const KvLayout& layout, std::size_t stage) const {
+    const int64_t bytes = OpenBytes(layout, stage);
+    if (bytes == 0) return {};
+    const int64_t waiting = BesideBytes(layout, stage) - bytes;
+    return {stages[stage].beside.get() + waiting, static_cast<std::size_t>(bytes)};
+  }
 
   // Rows that wait in front of a stage after the first.
   int64_t WaitingInputs(size_t stage, const Aggregation& aggregation) const {

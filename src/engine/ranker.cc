@@ -191,8 +191,8 @@ std::vector<StageMemory> Ranker::MemoryOf(UserState* user) const {
   for (size_t i = 0; i < user->stages.size(); ++i) {
     UserStage& stage = user->stages[i];
     memory.push_back(PoolMemory(pool.layout(), i, pool.keys(), pool.values(), stage.table.data(),
-                                stage.first, stage.beside.waiting().data(),
-                                stage.beside.open().data()));
+                                stage.first, user->Waiting(pool.layout(), i).data(),
+                                user->Open(pool.layout(), i).data()));
   }
   return memory;
 }

@@ -545,16 +545,12 @@ class AttentionBlock {
       const int64_t entry = key % kPanelWidth;
       const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
       PagePanels<kDType, kChannels> b;
-      StepsAhead<kChannels> ahead;
-      ahead.step_bytes = kPanelWidth * SizeOf(kDType);
       for (int p = 0; p < kChannels; ++p) {
         b.Set(p, values_[key / kPanelWidth].From((channel_panel + p) * channel_stride +
                                                  entry * kPanelWidth));
-        ahead.data[p] =
-            values_[next / kPanelWidth]
-                .From((next_channel + p) * channel_stride + (key - keys.begin) * kPanelWidth)
-                .data;
       }
+      const StepsAhead<kChannels> ahead =
+          ValuesOf<kChannels>(static_cast<int>(next / kPanelWidth), next_channel, key - keys.begin);
       tile.template MultiplyAdd<1, kPanelWidth>(
           Weights(0, static_cast<int>(key / kPanelWidth)) + entry, b, count, ahead);
       key += count;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -12,6 +13,11 @@ from hstu_bench import plot
 from hstu_bench.peers.footprint import Footprint
 
 OURS, COMPILED, EAGER = "hstu", "hstu, compiled", "torch eager"
+
+
+def others(names: Iterable[str]) -> list[str]:
+    """Whom hstu is compared with, but for torch eager."""
+    return [name for name in names if name not in (OURS, COMPILED, EAGER)]
 
 
 @dataclass
@@ -30,8 +36,7 @@ class CaseResult:
         return self.median(EAGER) / self.median(OURS)
 
     def against_best(self) -> float:
-        others = [name for name in self.seconds if name not in (OURS, COMPILED, EAGER)]
-        return min(self.median(name) for name in others) / self.median(OURS)
+        return min(self.median(name) for name in others(self.seconds)) / self.median(OURS)
 
 
 @dataclass
@@ -98,14 +103,13 @@ class Report:
             ("of it loading the model, ms", load, ".1f"),
         ]
         eager = names.index(EAGER)
-        others = [i for i, n in enumerate(names) if n not in (OURS, COMPILED, EAGER)]
         return [
             _row(
                 [
                     title,
                     *(f"{value:{form}}" for value in values),
                     f"{values[eager] / values[0]:.1f}x",
-                    f"{min(values[i] for i in others) / values[0]:.1f}x",
+                    f"{min(values[names.index(n)] for n in others(names)) / values[0]:.1f}x",
                 ]
             )
             for title, values, form in rows

@@ -93,9 +93,13 @@ class Hstu:
         self._setup = setup
         self._model, self.load_seconds = timed(self._load)
 
-    def _load(self, artifacts: Path | None = None) -> Model:
+    def _artifacts(self) -> Path | None:
+        return None
+
+    def _load(self) -> Model:
         setup = self._setup
-        return Model(setup.library, setup.folder / "model", setup.threads, setup.dtype, artifacts)
+        folder = setup.folder / "model"
+        return Model(setup.library, folder, setup.threads, setup.dtype, self._artifacts())
 
     def variants(self, case: Case) -> list[str]:
         return [DYNAMIC]
@@ -114,8 +118,8 @@ class Hstu:
 
 
 class HstuCompiled(Hstu):
-    def _load(self, artifacts: Path | None = None) -> Model:
-        return super()._load(artifacts or self._setup.artifacts())
+    def _artifacts(self) -> Path | None:
+        return self._setup.artifacts()
 
     def settings(self) -> dict[str, str]:
         return super().settings() | {"way": "C API, artifacts of hstu compile"}
