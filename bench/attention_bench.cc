@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kHeads = 4;
 constexpr int64_t kDim = 128;
 constexpr int64_t kPageTokens = 32;
-// Fewer rows than this, and threads share a head's keys too.
-constexpr int64_t kFewRows = kQueryBlock;
+// With fewer rows than a block threads share a head's keys too.
+constexpr int64_t kBlockRows = QueryBlockRows(KvDType::kF32);
 
 struct History {
   KvPageLayout layout{kHeads, kDim, kPageTokens};
@@ -62,7 +62,7 @@ class Rows {
   }
 
   void Run(const History& history) const {
-    if (rows_ < kFewRows) {
+    if (rows_ < kBlockRows) {
       RunChunks(history);
     } else {
       RunBlocks(history);
@@ -92,10 +92,10 @@ class Rows {
 
   void RunBlocks(const History& history) const {
     auto* op = HstuAttentionFor(BestIsa());
-    const int64_t blocks = CeilDiv(rows_, kQueryBlock);
+    const int64_t blocks = CeilDiv(rows_, kBlockRows);
     Pool().Run(blocks * kHeads, [&](int64_t task, int thread) {
-      const int64_t begin = (blocks - 1 - task / kHeads) * kQueryBlock;  // the longest first
-      op(Args(history, task % kHeads, begin, std::min(kQueryBlock, rows_ - begin), thread));
+      const int64_t begin = (blocks - 1 - task / kHeads) * kBlockRows;  // the longest first
+      op(Args(history, task % kHeads, begin, std::min(kBlockRows, rows_ - begin), thread));
     });
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/test_rounds.h"
 #include "hstu/hstu.hpp"
 
@@ -88,6 +89,8 @@ inline const std::vector<std::string>& GoldenNames() {
 struct DTypes {
   const char* dtype;
   const char* kv_dtype;
+  // "on" is emulated where the CPU lacks the instruction, on AVX2 if need be.
+  const char* bf16_products = "off";
 
   double tolerance() const {  // of logits
     return std::string(dtype) == "f32" && std::string(kv_dtype) == "f32" ? 2e-4 : 3e-2;
@@ -95,12 +98,18 @@ struct DTypes {
   void Set(EngineOptions* options) const {
     options->dtype = dtype;
     options->kv_dtype = kv_dtype;
+    options->bf16_products = bf16_products;
+    if (!WorkOn(SupportedIsas().back())) options->isa = IsaName(Isa::kAvx2);
+  }
+  bool WorkOn(Isa isa) const {
+    return std::string(bf16_products) == "off" || CanMultiplyBF16Pairs(isa);
   }
 };
 
-inline constexpr DTypes kAllDTypes[] = {{"f32", "f32"},  {"f32", "bf16"}, {"f32", "f16"},
-                                        {"f32", "int8"}, {"bf16", "f32"}, {"bf16", "bf16"},
-                                        {"bf16", "int8"}};
+inline constexpr DTypes kAllDTypes[] = {
+    {"f32", "f32"},   {"f32", "bf16"},        {"f32", "f16"},
+    {"f32", "int8"},  {"bf16", "f32"},        {"bf16", "bf16"},
+    {"bf16", "int8"}, {"bf16", "bf16", "on"}, {"bf16", "int8", "on"}};
 
 inline Engine Load(const std::string& model, const EngineOptions& options = {}) {
   Result<Engine> engine = Engine::Load(model, options);

@@ -95,7 +95,7 @@ TEST_P(Streams, EveryStepIsTheReferencesInEveryTypeOfActivationsKeysAndValues) {
 TEST_P(Streams, EveryStepHasTheSameBitsInOtherChunksAndBatches) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(2);
-  for (int round = 0; round < Rounds(7); ++round) {
+  for (int round = 0; round < Rounds(9); ++round) {
     const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
     EngineOptions options;
     options.page_size = GetParam().page_size;
@@ -132,7 +132,7 @@ TEST_P(Streams, WholeHistoriesAreTruncatedAsTheReferenceDoes) {
   const GoldenCase golden = LoadStream(GetParam(), "whole");
   std::mt19937 random(3);
   for (const bool cached : {false, true}) {
-    for (int round = 0; round < Rounds(7); ++round) {
+    for (int round = 0; round < Rounds(9); ++round) {
       const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
       EngineOptions options = RandomOptions(GetParam(), &random);
       options.truncate = true;
@@ -154,7 +154,7 @@ TEST_P(Streams, AnEditedHistoryHasTheBitsOfAFreshEngine) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(4);
   constexpr size_t kMostItems = 50;  // within the limit of all models
-  for (int round = 0; round < Rounds(7); ++round) {
+  for (int round = 0; round < Rounds(9); ++round) {
     const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
     EngineOptions options;
     options.page_size = GetParam().page_size;

@@ -201,6 +201,44 @@ TEST(KvCache, NeedsRoomForOneUser) {
   EXPECT_THAT(engine.error().message, HasSubstr("4096 tokens needs 129 pages"));
 }
 
+// Users with open int8 pages are bounded: many short ones leave, and come back with the same bits.
+TEST(KvCache, UsersWhoKeepMoreThanPagesAreBounded) {
+  for (const char* name : {"kuairand", "hierarchical"}) {
+    const GoldenCase golden = LoadGolden(name);
+    EngineOptions options;
+    options.kv_dtype = "int8";
+    Engine fresh = Load(golden.model, options);
+    options.kv_cache = true;
+    options.kv_pages = 129;
+    Engine engine = Load(golden.model, options);
+    std::vector<Request> users;
+    for (size_t i = 0; i < 40; ++i) {
+      users.push_back(golden.requests[i % 9]);
+      users.back().user_id = "u" + std::to_string(i);
+      users.back().items.resize(std::min<size_t>(users.back().items.size(), 12));
+      users.back().actions.resize(users.back().items.size());
+    }
+    for (int round = 0; round < 3; ++round) {
+      for (size_t first = 0; first < users.size(); first += 5 + round) {
+        const auto batch = std::span(users).subspan(first, std::min<size_t>(5, 40 - first));
+        const std::vector<Answer> actual = engine.Rank(batch);
+        const std::vector<Answer> expected = fresh.Rank(batch);
+        for (size_t i = 0; i < batch.size(); ++i) {
+          ASSERT_FALSE(actual[i].error.has_value()) << actual[i].error->message;
+          ASSERT_TRUE(SameBits(actual[i].logits, expected[i].logits)) << name << ", user " << i;
+        }
+      }
+      for (Request& user : users) {
+        user.items.push_back(round);
+        user.actions.push_back(1);
+      }
+    }
+    // 40 users take 80 of the 129 pages at most.
+    EXPECT_GT(engine.stats().kv_users_evicted, 0) << name;
+    EXPECT_LT(engine.stats().kv_users, 40) << name;
+  }
+}
+
 // Past the bound a user that comes back whole and within it is computed from scratch.
 TEST(KvCache, AWholeHistoryWithinTheLimitIsAnsweredFromScratchAfterEvictions) {
   const GoldenCase golden = LoadGolden("stream_evict");

@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -359,6 +361,99 @@ TEST(KvTiersFailures, KilledWhileSavingAndStartedAgain) {
   }
 }
 
+constexpr int64_t kSavedChunk = 64;  // tokens
+
+// A user's items [begin, end), as a request that goes on with them.
+Request Continued(const Request& user, int64_t begin, int64_t end) {
+  Request request = user;
+  request.history_start = begin;
+  request.items.assign(user.items.begin() + begin, user.items.begin() + end);
+  request.actions.assign(user.actions.begin() + begin, user.actions.begin() + end);
+  return request;
+}
+
+constexpr int64_t kGrowths = 10;
+
+// Items of a stream after that many growths.
+int64_t Grown(size_t user, int64_t growths) {
+  return 150 + growths * (5 + 3 * static_cast<int64_t>(user));
+}
+
+// Streams of `users` side by side; after(user, answer) follows on each request.
+template <typename After>
+void Grow(Engine* engine, const std::vector<Request>& users, const After& after) {
+  for (int64_t i = 0; i <= kGrowths; ++i) {
+    for (size_t user = 0; user < users.size(); ++user) {
+      const int64_t begin = i == 0 ? 0 : Grown(user, i - 1);
+      const Request request = Continued(users[user], begin, Grown(user, i));
+      after(user, engine->Rank({&request, 1})[0]);
+    }
+  }
+}
+
+// Grows the users in a process that is killed then, whose pool holds them all.
+void GrowAndDie(const GoldenCase& golden, const EngineOptions& options,
+                const std::vector<Request>& users) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    Engine engine = Load(golden, options);
+    Grow(&engine, users, [&](size_t, const Answer&) { engine.WaitForSaves(); });
+    if (engine.stats().kv_users_evicted > 0) _exit(1);
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+class KilledEngine : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Cases, KilledEngine, testing::Values("kuairand", "hierarchical"),
+                         GoldenTestName);
+
+// Another goes on from the end of the step in which a chunk got full last, in a flat model from the
+// last full chunk, with the bits of an engine that was never interrupted.
+TEST_P(KilledEngine, HasSavedWhoStayedInItsPool) {
+  const GoldenCase golden = LoadGolden(GetParam());
+  const std::vector<Request> users = Users(golden, 5);
+  for (const char* type : {"f32", "int8"}) {
+    for (const int64_t chunk_tokens : {0, 100}) {
+      // ThreadSanitizer fails in children of a process that had many threads.
+      if (IsSlowBuild() && (type == std::string("f32") || chunk_tokens == 0)) continue;
+      SCOPED_TRACE(std::string(type) + ", in chunks of " + std::to_string(chunk_tokens));
+      const TestFolder folder;
+      EngineOptions options;
+      options.kv_cache = true;
+      options.kv_dtype = type;
+      options.threads = 1;
+      options.chunk_tokens = chunk_tokens;
+      EngineOptions with_disk = WithDisk(folder / "disk", options);
+      with_disk.offload_chunk = kSavedChunk;
+      GrowAndDie(golden, with_disk, users);
+      Engine whole = Load(golden, options);
+      std::vector<int64_t> saved(users.size());  // items
+      std::vector<int64_t> chunks(users.size());
+      Grow(&whole, users, [&](size_t user, const Answer& answer) {
+        const int64_t full = (3 + 2 * answer.history_items) / kSavedChunk;
+        if (full == chunks[user]) return;
+        chunks[user] = full;
+        saved[user] =
+            GetParam() == "hierarchical" ? answer.history_items : (full * kSavedChunk - 3) / 2;
+      });
+      Engine engine = Load(golden, with_disk);
+      for (size_t user = 0; user < users.size(); ++user) {
+        const Request rest = Continued(users[user], saved[user], 330);
+        const Request last = Continued(users[user], Grown(user, kGrowths), 330);
+        const Answer answer = engine.Rank({&rest, 1})[0];
+        ASSERT_FALSE(answer.error.has_value()) << answer.error->message;
+        EXPECT_GE(answer.cached_tokens, 2 * saved[user]);
+        EXPECT_TRUE(SameAnswer(answer, whole.Rank({&last, 1})[0])) << user;
+      }
+      EXPECT_EQ(engine.stats().tiers[0].hits, 5);
+      EXPECT_EQ(engine.stats().kv_arrivals_failed, 0);
+    }
+  }
+}
+
 TEST(KvTiersFailures, AFullDiskChangesNoAnswer) {
   const TestFolder folder;
   const GoldenCase golden = LoadGolden("kuairand");
@@ -533,6 +628,103 @@ TEST(KvTiersConcurrency, ManyCallersShareUsersATinyPoolAndItsTiers) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(different, 0);
   EXPECT_GT(engine.stats().kv_users_evicted, 0);
+}
+
+// The server keeps a lookup waiting until it is told to go on, or the tier gives up.
+TEST(KvTiersConcurrency, ASlowTierKeepsNoOtherUserWaiting) {
+  const TestFolder folder;
+  RedisServer server(folder.path());
+  const GoldenCase golden = LoadGolden("kuairand");
+  EngineOptions options = TinyPool();
+  options.redis = server.url();
+  options.threads = 1;
+  const std::vector<Request> users = Users(golden, 2, 100);
+  std::vector<Answer> expected;
+  {
+    Engine engine = Load(golden, options);
+    expected = RankEach(&engine, users);
+  }
+  Engine engine = Load(golden, options);
+  engine.Rank({users.data(), 1});
+  engine.WaitForSaves();
+  server.Pause();
+  std::atomic<bool> ended = false;
+  std::vector<Answer> late;
+  std::thread caller([&] {
+    late = engine.Rank({&users[1], 1});
+    ended = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const std::vector<Answer> meanwhile = engine.Rank({users.data(), 1});
+  EXPECT_FALSE(ended);
+  server.Resume();
+  caller.join();
+  ExpectSame({meanwhile[0], late[0]}, expected);
+  EXPECT_GT(late[0].cached_tokens, 0);
+}
+
+// Callers go on with the same streams, in a pool that evicts all the time: none is refused or goes
+// on from what a stream was before another caller's request. Run under ThreadSanitizer.
+TEST(KvTiersConcurrency, CallersWhoShareStreamsNeverGoOnFromThePast) {
+  constexpr int kStreams = 12;
+  constexpr int64_t kItems = 330;
+  const GoldenCase golden = LoadGolden("kuairand");
+  EngineOptions options = WithHost();
+  options.threads = 1;
+  Engine engine = Load(golden, options);
+  const std::vector<Request> users = Users(golden, kStreams, kItems);
+  std::vector<std::atomic<int64_t>> lengths(kStreams);  // that were answered
+  struct Seen {
+    size_t user;
+    int64_t items;
+    std::vector<float> logits;
+  };
+  std::mutex mutex;
+  std::vector<Seen> seen;
+  std::vector<std::string> errors;
+  std::vector<std::thread> callers;
+  for (unsigned caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      std::mt19937 random(caller);
+      for (int round = 0; round < std::max(30, Rounds(60)); ++round) {  // until the pool is full
+        std::vector<size_t> who;
+        std::vector<Request> batch;
+        for (int i = 0; i < 3; ++i) {
+          who.push_back(random() % kStreams);
+          const int64_t begin = lengths[who.back()];
+          batch.push_back(
+              Continued(users[who.back()], begin,
+                        std::min<int64_t>(kItems, begin + static_cast<int64_t>(random() % 60))));
+        }
+        const std::vector<Answer> answers = engine.Rank(batch);
+        const std::lock_guard lock(mutex);
+        for (size_t i = 0; i < answers.size(); ++i) {
+          if (answers[i].error) {
+            errors.push_back(answers[i].error->message);
+            continue;
+          }
+          const int64_t items = answers[i].history_items;
+          lengths[who[i]] = std::max<int64_t>(lengths[who[i]], items);
+          seen.push_back({who[i], items, answers[i].logits});
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_THAT(errors, testing::IsEmpty());
+  EXPECT_GT(engine.stats().tiers[0].hits, 0);
+  options = {};
+  options.kv_cache = true;
+  Engine fresh = Load(golden, options);
+  std::sort(seen.begin(), seen.end(),
+            [](const Seen& a, const Seen& b) { return a.items < b.items; });
+  for (const Seen& one : seen) {
+    Request whole = users[one.user];
+    whole.items.resize(one.items);
+    whole.actions.resize(one.items);
+    EXPECT_TRUE(SameBits(fresh.Rank({&whole, 1})[0].logits, one.logits))
+        << users[one.user].user_id.value() << ", " << one.items << " items";
+  }
 }
 
 }  // namespace

@@ -225,6 +225,35 @@ TEST(RankGroups, ThatShareKeysKeepMoreUsers) {
   });
 }
 
+// Where users are bounded, all ranks let the same ones go.
+TEST(RankGroups, ThatShareKeysBoundUsersAlike) {
+  for (const char* name : {"kuairand", "hierarchical"}) {
+    const GoldenCase golden = LoadGolden(name);
+    std::vector<Request> requests;
+    for (size_t i = 0; i < 60; ++i) {
+      requests.push_back(golden.requests[i % golden.requests.size()]);
+      requests.back().user_id = "user" + std::to_string(i % 40);
+    }
+    EngineOptions options;
+    options.kv_dtype = "int8";
+    const std::vector<Answers> expected = OneRank(golden.model, options, requests);
+    options.kv_cache = true;
+    options.kv_pages = 80;
+    options.sp_size = 2;
+    options.sp_exact = true;
+    OnRanks(golden.model, options, 2, [&](Engine& engine) {
+      const std::vector<Answers> actual = RankTwice(engine, requests);
+      for (size_t round = 0; round < 2; ++round) {
+        for (size_t i = 0; i < requests.size(); ++i) {
+          EXPECT_TRUE(SameBits(actual[round][i].logits, expected[round][i].logits)) << i;
+        }
+      }
+      EXPECT_GT(engine.stats().kv_users_evicted, 0) << name;
+      EXPECT_LT(engine.stats().kv_users, 40) << name;
+    });
+  }
+}
+
 // Errors of loading, by what they say.
 std::string LoadError(EngineOptions options, int ranks) {
   auto world = MakeThreadCommunicators(ranks);

@@ -65,7 +65,7 @@ typedef struct {
   int32_t disableContext; /* 1: leave contextual tokens out */
   const char* dtype;      /* of activations: "f32" (NULL), "bf16" */
   /* Users' histories are computed once. */
-  int64_t kvBytes;          /* most bytes of all K and V; 0: of kvPages pages, or the default */
+  int64_t kvBytes;          /* most bytes of the KV cache; 0: of kvPages pages, or the default */
   int64_t kvPages;          /* 0: as kvBytes says */
   const char* kvDtype;      /* "f32" (NULL: dtype's), "bf16", "f16", "int8" */
   const char* artifacts;    /* a folder of `hstu compile`; NULL: the built-in path */

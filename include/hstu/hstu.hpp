@@ -102,6 +102,9 @@ struct EngineOptions {
   std::string isa;                // "scalar", "avx2", "avx512"; empty: the best that the CPU has
   std::string fused_ops = "all";  // "all", "none", or names joined by commas
   std::string dtype = "f32";      // of activations: "f32", "bf16"; sums are f32
+  // How bf16 activations are multiplied: "on": with weights and K in bf16, two products at once, as
+  // AVX-512-BF16 does; "off": in f32; "auto": "on" where the processor has that instruction.
+  std::string bf16_products = "auto";
   // Of K and V: "f32", "bf16", "f16", "int8"; empty: that of activations. With or without a cache:
   // what is read is what is kept.
   std::string kv_dtype;
@@ -117,7 +120,8 @@ struct EngineOptions {
   // a user_id, and models with contextual_mask, are computed as without.
   bool kv_cache = false;
   std::int64_t kv_pages = 0;  // of the pool; 0: as many as kv_bytes holds
-  std::int64_t kv_bytes = 0;  // of the pool; 0: 1 GiB
+  // Of the pool and of what its users keep beside pages: in int8, and between stages. 0: 1 GiB.
+  std::int64_t kv_bytes = 0;
   // Below the pool, each where it is given: states of users that the pool lost come back from the
   // first of these that has them.
   std::int64_t host_bytes = 0;        // memory beside the pool
@@ -175,9 +179,10 @@ struct TierStats {
 struct EngineStats {
   std::int64_t arena_bytes = 0;   // of all steps together, known before the first
   std::int64_t weight_bytes = 0;  // dense weights as they are held; tables stay mapped
+  bool bf16_products = false;     // pairs of bf16 are multiplied, see EngineOptions
   std::int64_t steps = 0;
   std::int64_t tokens = 0;             // computed, history and candidates
-  std::int64_t kv_bytes = 0;           // of the KV cache's pool; 0 without one
+  std::int64_t kv_bytes = 0;           // that the KV cache takes at most; 0 without one
   std::int64_t kv_users = 0;           // that it knows
   std::int64_t kv_users_evicted = 0;   // by the least recent use
   std::int64_t kv_tokens_evicted = 0;  // of users past max_history_tokens

@@ -64,6 +64,12 @@ Result<Isa> ParseIsa(std::string_view name) {
                    "isa {}: no such instruction set; use scalar, avx2 or avx512", name);
 }
 
+bool HasBF16Instruction(Isa isa) {
+  return isa == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16") != 0;
+}
+
+bool CanMultiplyBF16Pairs(Isa isa) { return isa != Isa::kAvx512 || HasBF16Instruction(isa); }
+
 int AvailableProcessors() {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -20,6 +20,11 @@ const std::vector<Isa>& SupportedIsas();
 // The instruction set of that name; the best one for "". Errors: unknown, or not on this machine.
 Result<Isa> ParseIsa(std::string_view name);
 
+// Whether the kernels of `isa` multiply pairs of bf16 by an instruction that this machine has.
+bool HasBF16Instruction(Isa isa);
+// Whether they can here: those of kAvx512 by that instruction alone, the others slowly without it.
+bool CanMultiplyBF16Pairs(Isa isa);
+
 // Processors that the process may run on.
 int AvailableProcessors();
 

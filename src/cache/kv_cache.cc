@@ -75,12 +75,15 @@ StagePositions KvCache::ResumeWithin(const UserState& user, int64_t difference) 
   return resume;
 }
 
+// Null where a new user would be one too many.
 UserState* KvCache::FindOrAdd(const std::string& user_id) {
   const auto found = users_.find(user_id);
   if (found != users_.end()) {
     Touch(&found->user);
     return &found->user;
   }
+  const int64_t most = pool_.layout().users;
+  if (most > 0 && !EvictUntil([&] { return num_users() < most; })) return nullptr;
   UserState* user = &users_.emplace(user_id, shape().stages.size()).first->user;
   for (size_t i = 0; i < shape().stages.size(); ++i) {
     const int64_t bytes = BesideBytes(pool_.layout(), i);
@@ -133,6 +136,7 @@ UserState* KvCache::Restart(const std::string& user_id, const HistoryTokens& his
   StagePositions counts = first;
   AdvanceTo(shape().stages, static_cast<int64_t>(history.tokens.size()), &counts);
   UserState* user = FindOrAdd(user_id);
+  if (user == nullptr) return nullptr;
   if (!Reserve(user, first, counts)) {
     if (is_new) Erase(user_id);
     return nullptr;
@@ -149,6 +153,7 @@ UserState* KvCache::Restart(const std::string& user_id, const HistoryTokens& his
 
 UserState* KvCache::Adopt(const StateHeader& header) {
   UserState* user = FindOrAdd(header.user_id);
+  if (user == nullptr) return nullptr;
   StagePositions first;
   StagePositions counts;
   for (const SavedStage& stage : header.stages) {
@@ -190,16 +195,16 @@ bool KvCache::Reserve(UserState* user, const StagePositions& first, const StageP
     count(i, known.first, static_cast<int64_t>(known.table.size()), -1);
   }
   ++user->pins;  // no victim of its own growth
-  if (MakeFree(pages)) return true;
+  if (EvictUntil([&] { return IsFree(pages); })) return true;
   --user->pins;
   return false;
 }
 
-// Evicts the users that were not used for longest until each stage has so many pages free, of each
-// rank.
-bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
+// Evicts the users that were not used for longest until enough() is true.
+template <typename Enough>
+bool KvCache::EvictUntil(const Enough& enough) {
   UserState* victim = oldest_;
-  while (!IsFree(pages) && victim != nullptr) {
+  while (!enough() && victim != nullptr) {
     UserState* next = victim->newer;
     const bool is_read = victim->saved != nullptr && victim->saved->busy;
     if (victim->pins == 0 && !is_read) {
@@ -209,9 +214,10 @@ bool KvCache::MakeFree(const std::vector<int64_t>& pages) {
     }
     victim = next;
   }
-  return IsFree(pages);
+  return enough();
 }
 
+// Whether each stage has so many pages free, of each rank.
 bool KvCache::IsFree(const std::vector<int64_t>& pages) const {
   for (size_t i = 0; i < pages.size(); ++i) {
     if (pool_.free_pages(i / shape().ranks, i % shape().ranks) < pages[i]) return false;

@@ -1,4 +1,5 @@
-// The KV cache: users' states in a pool of pages, the least recently used evicted first.
+// The KV cache: users' states in a pool of pages, the least recently used evicted first. Pages are
+// bounded, and users where they keep something beside them.
 //
 // Not thread-safe: the engine holds a lock.
 #ifndef HSTU_CACHE_KV_CACHE_H_
@@ -74,8 +75,8 @@ class KvCache {
 
   // Takes a known user to `history`: forgets what comes from `resume` on (as ResumeAt gives it),
   // evicts the oldest units where it gets too long, and takes pages for the rest, from others if
-  // need be. Null, and nothing is changed but that others may have been evicted, if there are not
-  // enough pages: then let steps that pin users end. Pins the user.
+  // need be. Null, and nothing is changed but that others may have been evicted, if there is not
+  // enough room: then let steps that pin users end. Pins the user.
   UserState* Extend(const std::string& user_id, const HistoryTokens& history,
                     const StagePositions& resume);
 
@@ -132,7 +133,8 @@ class KvCache {
   int64_t OwnerOf(int64_t index) const { return shape().OwnerOfPosition(index * PageTokens()); }
   StagePositions ResumeWithin(const UserState& user, int64_t difference) const;
   UserState* FindOrAdd(const std::string& user_id);
-  bool MakeFree(const std::vector<int64_t>& pages);
+  template <typename Enough>
+  bool EvictUntil(const Enough& enough);
   bool IsFree(const std::vector<int64_t>& pages) const;
   bool Reserve(UserState* user, const StagePositions& first, const StagePositions& counts);
   void Give(size_t stage, const UserStage& user, size_t entry);

@@ -8,6 +8,9 @@
 namespace hstu {
 namespace {
 
+// What users keep beside pages is at most this part of the pages' bytes.
+constexpr int64_t kBesideShare = 4;
+
 KvPageLayout PageLayout(const KvModelShape& shape, int64_t page_tokens) {
   return {shape.heads, shape.dim, page_tokens, shape.dtype};
 }
@@ -26,15 +29,25 @@ std::vector<KvStageLayout> StageLayouts(const KvModelShape& shape, int64_t page_
   return stages;
 }
 
-int64_t CountLayerPages(const std::vector<KvStageLayout>& stages) {
-  int64_t pages = 0;
-  for (const KvStageLayout& stage : stages) pages += stage.num_layers * stage.pages;
-  return pages;
+int64_t BesideBytesOf(const KvModelShape& shape, const KvPageLayout& page, size_t stage) {
+  return WaitingFloats(shape, stage) * static_cast<int64_t>(sizeof(float)) +
+         shape.stages[stage].num_layers * OpenPageBytes(page);
 }
 
-int64_t PoolBytes(const KvModelShape& shape, int64_t page_tokens, int64_t pages) {
-  return CountLayerPages(StageLayouts(shape, page_tokens, pages)) *
-         LayerPageBytes(PageLayout(shape, page_tokens));
+// A layout but for its offsets.
+KvLayout SizeLayout(const KvModelShape& shape, int64_t page_tokens, int64_t pages) {
+  KvLayout layout;
+  layout.shape = shape;
+  layout.page = PageLayout(shape, page_tokens);
+  layout.stages = StageLayouts(shape, page_tokens, pages);
+  int64_t beside = 0;  // of one user
+  for (size_t i = 0; i < shape.stages.size(); ++i) beside += BesideBytesOf(shape, layout.page, i);
+  if (beside == 0) return layout;
+  // A user has a page at least, on some rank.
+  const int64_t fit = (layout.KeyBytes() + layout.ValueBytes()) / kBesideShare / beside;
+  layout.users = std::clamp<int64_t>(fit, 1, std::max<int64_t>(1, pages * shape.ranks));
+  layout.beside_bytes = layout.users * beside;
+  return layout;
 }
 
 }  // namespace
@@ -45,9 +58,11 @@ size_t KvLayout::StageOf(int64_t layer) const {
   return stage;
 }
 
-int64_t KvLayout::LayerPages() const { return CountLayerPages(stages); }
-
-int64_t KvLayout::Bytes() const { return LayerPages() * LayerPageBytes(page); }
+int64_t KvLayout::LayerPages() const {
+  int64_t pages = 0;
+  for (const KvStageLayout& stage : stages) pages += stage.num_layers * stage.pages;
+  return pages;
+}
 
 int64_t LayerPageBytes(const KvPageLayout& page) {
   return page.KeyPageBytes() + page.ValuePageBytes();
@@ -68,8 +83,7 @@ int64_t OpenBytes(const KvLayout& layout, std::size_t stage) {
 }
 
 int64_t BesideBytes(const KvLayout& layout, std::size_t stage) {
-  return WaitingFloats(layout.shape, stage) * static_cast<int64_t>(sizeof(float)) +
-         OpenBytes(layout, stage);
+  return BesideBytesOf(layout.shape, layout.page, stage);
 }
 
 int64_t PagesFor(int64_t first, int64_t end, int64_t page_tokens) {
@@ -115,12 +129,9 @@ Result<KvLayout> MakeKvLayout(const KvModelShape& shape, int64_t page_tokens, in
     return MakeError(ErrorCode::kBadArgument,
                      "kv_pages {}: one user of {} tokens needs {} pages of {} tokens ({} bytes)",
                      pages, shape.max_history_tokens, needed, page_tokens,
-                     PoolBytes(shape, page_tokens, needed));
+                     SizeLayout(shape, page_tokens, needed).Bytes());
   }
-  KvLayout layout;
-  layout.shape = shape;
-  layout.page = PageLayout(shape, page_tokens);
-  layout.stages = StageLayouts(shape, page_tokens, pages);
+  KvLayout layout = SizeLayout(shape, page_tokens, pages);
   int64_t page = 0;
   for (const KvStageLayout& stage : layout.stages) {
     for (int64_t i = 0; i < stage.num_layers; ++i) {
@@ -137,7 +148,7 @@ int64_t KvPagesWithin(const KvModelShape& shape, int64_t page_tokens, int64_t by
   int64_t too_many = bytes / LayerPageBytes(PageLayout(shape, page_tokens)) + 1;
   while (too_many - fits > 1) {
     const int64_t middle = fits + (too_many - fits) / 2;
-    (PoolBytes(shape, page_tokens, middle) <= bytes ? fits : too_many) = middle;
+    (SizeLayout(shape, page_tokens, middle).Bytes() <= bytes ? fits : too_many) = middle;
   }
   return fits;
 }

@@ -43,12 +43,15 @@ struct KvLayout {
   std::vector<KvStageLayout> stages;
   std::vector<int64_t> key_offsets;    // of each layer, in bytes
   std::vector<int64_t> value_offsets;  // of each layer, in bytes
+  // Users at a time, where they keep something beside pages (BesideBytes); 0: any number.
+  int64_t users = 0;
+  int64_t beside_bytes = 0;  // of all `users`
 
   size_t StageOf(int64_t layer) const;
   int64_t LayerPages() const;  // of all layers together
   int64_t KeyBytes() const { return LayerPages() * page.KeyPageBytes(); }
   int64_t ValueBytes() const { return LayerPages() * page.ValuePageBytes(); }
-  int64_t Bytes() const;  // of all K and V
+  int64_t Bytes() const { return KeyBytes() + ValueBytes() + beside_bytes; }
 };
 
 // Bytes of a page in one layer, K and V.
@@ -81,11 +84,12 @@ KvUserBytes CountUserBytes(const KvModelShape& shape, int64_t page_tokens);
 // kBadArgument, with the reason, for a page size other than 32, 64 and 128.
 Status CheckPageTokens(int64_t page_tokens);
 
-// `pages`: of a layer of the first stage; the others get as many as hold the same users.
+// `pages`: of a layer of the first stage; the others get as many as hold the same users. Users may
+// keep a quarter of the pages' bytes beside them, but one user always finds room.
 // Errors (kBadArgument): CheckPageTokens; fewer pages than one user may need, with the number.
 Result<KvLayout> MakeKvLayout(const KvModelShape& shape, int64_t page_tokens, int64_t pages);
 
-// The most pages of a layer of the first stage with which a layout fits into `bytes`.
+// The most pages of a layer of the first stage with which a layout's Bytes() fit into `bytes`.
 int64_t KvPagesWithin(const KvModelShape& shape, int64_t page_tokens, int64_t bytes);
 
 }  // namespace hstu

@@ -34,7 +34,7 @@ TEST(KvLayout, LayersFollowOneAnotherWithoutGaps) {
   EXPECT_THAT(layout->key_offsets,
               testing::ElementsAre(0, 258 * page, (258 + 66) * page, (258 + 2 * 66) * page));
   EXPECT_EQ(layout->LayerPages(), 258 + 2 * 66 + 34);
-  EXPECT_EQ(layout->Bytes(), 2 * layout->LayerPages() * page);
+  EXPECT_EQ(layout->KeyBytes() + layout->ValueBytes(), 2 * layout->LayerPages() * page);
 }
 
 TEST(KvLayout, TheMostPagesThatFitAreFound) {
@@ -43,6 +43,33 @@ TEST(KvLayout, TheMostPagesThatFitAreFound) {
     const int64_t bytes = MakeKvLayout(shape, 32, pages)->Bytes();
     EXPECT_EQ(KvPagesWithin(shape, 32, bytes), pages);
     EXPECT_EQ(KvPagesWithin(shape, 32, bytes - 1), pages - 1);
+  }
+}
+
+// What users keep beside pages counts, whatever they keep there.
+TEST(KvLayout, NoLayoutExceedsItsBytes) {
+  KvModelShape flat = ThreeStages();
+  flat.stages = {{4, {}}};
+  for (KvModelShape shape : {flat, ThreeStages()}) {
+    for (const KvDType dtype : {KvDType::kF32, KvDType::kBF16, KvDType::kInt8}) {
+      for (const int64_t page : {32, 64, 128}) {
+        shape.dtype = dtype;
+        const int64_t least = KvPagesPerUser(shape, page)[0];
+        const int64_t least_bytes = MakeKvLayout(shape, page, least)->Bytes();
+        for (const int64_t bytes : {least_bytes, 2 * least_bytes - 1, int64_t{1} << 30}) {
+          const Result<KvLayout> layout =
+              MakeKvLayout(shape, page, KvPagesWithin(shape, page, bytes));
+          ASSERT_TRUE(layout.ok()) << layout.error().message;
+          int64_t beside = 0;
+          for (size_t i = 0; i < shape.stages.size(); ++i) beside += BesideBytes(layout.value(), i);
+          const int64_t pages = layout->KeyBytes() + layout->ValueBytes();
+          EXPECT_LE(pages + layout->users * beside, bytes);
+          EXPECT_EQ(layout->Bytes(), pages + layout->users * beside);
+          EXPECT_EQ(layout->users > 0, beside > 0);
+          EXPECT_LE(layout->users * beside, std::max(beside, pages / 4));
+        }
+      }
+    }
   }
 }
 

@@ -40,6 +40,10 @@ class RedisServer {
     ASSERT_TRUE(Answers()) << "redis-server doesn't start; see scripts/packages-test.txt";
   }
 
+  // It keeps its connections and answers nothing.
+  void Pause() const { kill(pid_, SIGSTOP); }
+  void Resume() const { kill(pid_, SIGCONT); }
+
   void Kill() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);

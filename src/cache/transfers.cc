@@ -20,14 +20,29 @@ double Seconds(std::chrono::steady_clock::duration time) {
 
 }  // namespace
 
-void Arrival::Wait(int64_t layer) {
-  if (layers_in_.load(std::memory_order_acquire) > layer) return;
+template <typename Done>
+void Arrival::WaitFor(const Done& done) {
+  if (done()) return;
   const auto begin = std::chrono::steady_clock::now();
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return layers_in_.load(std::memory_order_acquire) > layer; });
+    changed_.wait(lock, done);
   }
   waited_nanoseconds_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+}
+
+void Arrival::Wait(int64_t layer) {
+  WaitFor([&] { return layers_in_ > layer; });
+}
+
+void Arrival::WaitToWrite(int64_t layer) {
+  if (layers_[layer].shared > 0) WaitFor([&] { return writable_layers_ > layer; });
+}
+
+void Arrival::Tell(std::atomic<int64_t>* progress, int64_t layers) {
+  const std::lock_guard lock(mutex_);
+  *progress = layers;
+  changed_.notify_all();
 }
 
 Transfers::Transfers(std::unique_ptr<TierStack> tiers, const PagePool* pool, int64_t chunk_pages,
@@ -132,7 +147,14 @@ std::shared_ptr<Arrival> Transfers::Bring(const TierStack::Found& found, const U
       copy.indexes.push_back(page - part.first_page);
       copy.pages.push_back(stage.table[page - first_page]);
     }
-    if (!copy.pages.empty()) arrival->layers_[part.layer].push_back(std::move(copy));
+    if (copy.pages.empty()) continue;
+    Arrival::Layer& layer = arrival->layers_[part.layer];
+    if (resume[index] < end_page * PageTokens() && part.first_page + part.pages >= end_page) {
+      layer.copies.insert(layer.copies.begin(), std::move(copy));
+      ++layer.shared;
+    } else {
+      layer.copies.push_back(std::move(copy));
+    }
   }
   if (log_ != nullptr) {
     for (int64_t layer = 0; layer < NumLayers(); ++layer) {
@@ -177,7 +199,10 @@ void Transfers::RunArrivals() {
 
 void Transfers::BringLayer(Arrival* arrival) {
   const int64_t layer = arrival->next_layer_++;
-  for (const Arrival::Copy& copy : arrival->layers_[layer]) {
+  const Arrival::Layer& part = arrival->layers_[layer];
+  for (size_t i = 0; i < part.copies.size(); ++i) {
+    if (i > 0 && i == part.shared) arrival->Tell(&arrival->writable_layers_, layer + 1);
+    const Arrival::Copy& copy = part.copies[i];
     const std::optional<PartBytes> bytes =
         tiers_->Read(arrival->tier_, arrival->user_id_, copy.part);
     if (!bytes) {
@@ -191,9 +216,9 @@ void Transfers::BringLayer(Arrival* arrival) {
     const std::lock_guard lock(mutex_);
     ++counters_.arrivals_failed;
   }
-  const std::lock_guard lock(arrival->mutex_);
-  arrival->layers_in_.store(arrival->failed_ ? NumLayers() : layer + 1, std::memory_order_release);
-  arrival->changed_.notify_all();
+  const int64_t layers = arrival->failed_ ? NumLayers() : layer + 1;
+  arrival->Tell(&arrival->writable_layers_, layers);
+  arrival->Tell(&arrival->layers_in_, layers);
 }
 
 void Transfers::CopyIn(int64_t layer, const Arrival::Copy& copy,
@@ -212,10 +237,12 @@ void Transfers::CopyIn(int64_t layer, const Arrival::Copy& copy,
   }
 }
 
-void Transfers::CopyOut(int64_t layer, const std::vector<int32_t>& pages, std::byte* to) const {
+void Transfers::CopyOut(int64_t layer, SavedPart* part) const {
   const KvLayout& layout = pool_.layout();
+  part->buffer.emplace(part->part.bytes);
+  std::byte* to = part->buffer->data.get();
   const auto copy = [&](const std::byte* base, int64_t page_bytes) {
-    for (const int32_t page : pages) {
+    for (const int32_t page : part->pages) {
       std::memcpy(to, base + page * page_bytes, static_cast<size_t>(page_bytes));
       to += page_bytes;
     }
@@ -225,7 +252,8 @@ void Transfers::CopyOut(int64_t layer, const std::vector<int32_t>& pages, std::b
 }
 
 std::shared_ptr<Transfers::Save> Transfers::MakeSave(const UserState& user,
-                                                     const std::vector<SavedStage>& stages) {
+                                                     const std::vector<SavedStage>& stages,
+                                                     bool stays) {
   auto save = std::make_shared<Save>();
   StateHeader& header = save->header;
   header.identity = tiers_->identity();
@@ -235,35 +263,46 @@ std::shared_ptr<Transfers::Save> Transfers::MakeSave(const UserState& user,
   header.stages = stages;
   header.tokens.assign(user.tokens.begin(),
                        user.tokens.begin() + (stages[0].count - stages[0].first));
-  for (size_t i = 0; i < user.stages.size(); ++i) {
-    const std::span<const float> waiting = user.Waiting(pool_.layout(), i);
-    header.waiting.insert(header.waiting.end(), waiting.begin(), waiting.end());
-    // A save that a step begins ends with full pages.
-    if (stages[0].count < user.count()) continue;
-    const std::span<const std::byte> open = user.Open(pool_.layout(), i);
-    header.open.insert(header.open.end(), open.begin(), open.end());
-  }
   save->to = tiers_->all();
   save->layers.resize(NumLayers());
   const TierMask lacking = tiers_->Lacking(user.user_id, user.saved->version);
   for (int64_t layer = 0; layer < NumLayers(); ++layer) {
-    AddParts(user, layer, stages[pool_.layout().StageOf(layer)], lacking, save.get());
+    AddParts(user, layer, stages[pool_.layout().StageOf(layer)], lacking, stays, save.get());
   }
+  if (stays && stages.size() == 1) return save;  // full chunks: no page is open and nothing waits
+  for (size_t i = 0; i < stages.size(); ++i) save->staged_bytes += BesideBytes(pool_.layout(), i);
   return save;
 }
 
-// Parts that are saved and still whole stay; they are written only where they are lacking.
+void Transfers::AddBeside(const UserState& user, StateHeader* header) const {
+  for (size_t i = 0; i < user.stages.size(); ++i) {
+    const std::span<const float> waiting = user.Waiting(pool_.layout(), i);
+    header->waiting.insert(header->waiting.end(), waiting.begin(), waiting.end());
+    const std::span<const std::byte> open = user.Open(pool_.layout(), i);
+    header->open.insert(header->open.end(), open.begin(), open.end());
+  }
+}
+
+bool Transfers::IsOpen(const StatePart& part, const StateHeader& header) const {
+  const int64_t count = header.stages[pool_.layout().StageOf(part.layer)].count;
+  return (part.first_page + part.pages) * PageTokens() > count;
+}
+
+// Parts that are saved and still whole stay; they are written only where they are lacking. Where
+// the user stays in the pool, a page that the next step fills up is a part by itself: it is copied.
 void Transfers::AddParts(const UserState& user, int64_t layer, const SavedStage& stage,
-                         TierMask lacking, Save* save) const {
+                         TierMask lacking, bool stays, Save* save) const {
   const KvLayout& layout = pool_.layout();
   const size_t index = pool_.layout().StageOf(layer);
   const SavedState& saved = *user.saved;
   const int64_t saved_count = saved.version == 0 ? 0 : saved.stages[index].count;
   const int64_t user_first_page = user.stages[index].first / PageTokens();
   const int64_t end_page = stage.count > stage.first ? CeilDiv(stage.count, PageTokens()) : 0;
+  const int64_t full_end = stage.count / PageTokens();
   int64_t page = stage.first / PageTokens();
   while (page < end_page) {
-    const int64_t end = std::min((page / chunk_pages_ + 1) * chunk_pages_, end_page);
+    int64_t end = std::min((page / chunk_pages_ + 1) * chunk_pages_, end_page);
+    if (stays && page < full_end) end = std::min(end, full_end);
     SavedPart part;
     const auto old = std::find_if(saved.parts.begin(), saved.parts.end(), [&](const StatePart& p) {
       return p.layer == layer && p.first_page <= page && p.first_page + p.pages == end;
@@ -285,35 +324,58 @@ void Transfers::AddParts(const UserState& user, int64_t layer, const SavedStage&
       const auto& table = user.stages[index].table;
       const auto begin = table.begin() + (part.part.first_page - user_first_page);
       part.pages.assign(begin, begin + part.part.pages);
+      if (!stays || IsOpen(part.part, save->header)) save->staged_bytes += part.part.bytes;
     }
     save->layers[layer].push_back(std::move(part));
     page = end;
   }
 }
 
-void Transfers::BeginSave(const UserState& user, int64_t count) {
-  if (user.stages.size() != 1 || user.saved->busy || user.saved->stale) return;
+void Transfers::BeginSave(const UserState& user, const std::vector<int64_t>& counts) {
+  if (user.saved->busy || user.saved->stale) return;
   const int64_t chunk = chunk_pages_ * PageTokens();
-  const int64_t full = count / chunk * chunk;
+  const int64_t full = counts[0] / chunk * chunk;
   const int64_t known = user.saved->version == 0 ? 0 : user.saved->stages[0].count;
   if (full <= std::max(known, user.first())) return;
-  std::shared_ptr<Save> save = MakeSave(user, {{user.first(), full}});
+  std::vector<SavedStage> stages;
+  for (size_t i = 0; i < counts.size(); ++i) stages.push_back({user.stages[i].first, counts[i]});
+  if (stages.size() == 1) stages[0].count = full;
+  std::shared_ptr<Save> save = MakeSave(user, stages, true);
   save->saved = user.saved;
-  user.saved->busy = true;
+  save->user = &user;
   {
     const std::lock_guard lock(mutex_);
+    if (!TakesStaged(*save)) {
+      ++counters_.saves_dropped;
+      return;
+    }
+    staged_bytes_ += save->staged_bytes;
     ++running_;
     ++counters_.saves;
   }
+  user.saved->busy = true;
   step_saves_.push_back(std::move(save));
 }
 
+bool Transfers::TakesStaged(const Save& save) const {
+  return save.staged_bytes == 0 || staged_bytes_ == 0 ||
+         staged_bytes_ + save.staged_bytes <= max_staged_bytes_;
+}
+
 void Transfers::LayerDone(int64_t layer) {
-  for (const auto& save : step_saves_) Enqueue({save, layer, layer + 1, false});
+  for (const auto& save : step_saves_) {
+    for (SavedPart& part : save->layers[layer]) {
+      if (part.to != 0 && IsOpen(part.part, save->header)) CopyOut(layer, &part);
+    }
+    Enqueue({save, layer, layer + 1, false});
+  }
 }
 
 void Transfers::EndStep() {
-  for (const auto& save : step_saves_) Enqueue({save, 0, 0, true});
+  for (const auto& save : step_saves_) {
+    if (save->header.stages.size() > 1) AddBeside(*save->user, &save->header);
+    Enqueue({save, 0, 0, true});
+  }
   step_saves_.clear();
 }
 
@@ -323,17 +385,12 @@ void Transfers::SaveLeaving(const UserState& user, bool wait) {
   const SavedState& saved = *user.saved;
   const bool clean = saved.version != 0 && saved.stages == stages;
   if (clean && tiers_->Lacking(user.user_id, saved.version) == 0) return;
-  const std::shared_ptr<Save> save = MakeSave(user, stages);
-  for (const auto& layer : save->layers) {
-    for (const SavedPart& part : layer) save->staged_bytes += part.to != 0 ? part.part.bytes : 0;
-  }
+  const std::shared_ptr<Save> save = MakeSave(user, stages, false);
+  AddBeside(user, &save->header);
   {
     std::unique_lock lock(mutex_);
-    const auto fits = [&] {
-      return staged_bytes_ == 0 || staged_bytes_ + save->staged_bytes <= max_staged_bytes_;
-    };
-    if (wait) done_.wait(lock, fits);
-    if (!fits()) {
+    if (wait) done_.wait(lock, [&] { return TakesStaged(*save); });
+    if (!TakesStaged(*save)) {
       ++counters_.saves_dropped;
       return;
     }
@@ -344,9 +401,7 @@ void Transfers::SaveLeaving(const UserState& user, bool wait) {
   }
   for (int64_t layer = 0; layer < NumLayers(); ++layer) {
     for (SavedPart& part : save->layers[layer]) {
-      if (part.to == 0) continue;
-      part.buffer.emplace(part.part.bytes);
-      CopyOut(layer, part.pages, part.buffer->data.get());
+      if (part.to != 0) CopyOut(layer, &part);
     }
   }
   Enqueue({save, 0, NumLayers(), true});
@@ -396,10 +451,7 @@ void Transfers::WriteLayer(int64_t layer, Save* save) {
   for (SavedPart& part : save->layers[layer]) {
     const TierMask to = part.to & save->to;
     if (to != 0) {
-      if (!part.buffer) {
-        part.buffer.emplace(part.part.bytes);
-        CopyOut(layer, part.pages, part.buffer->data.get());
-      }
+      if (!part.buffer) CopyOut(layer, &part);
       const PartBytes bytes = part.buffer->Share();
       if (part.is_new) part.part.checksum = Checksum(bytes.bytes);
       const TierMask done = tiers_->Write(save->header.user_id, part.part, bytes, to);
@@ -421,8 +473,8 @@ void Transfers::Finish(Save* save) {
   } else {
     const auto leaving = leaving_.find(save->header.user_id);
     if (--leaving->second == 0) leaving_.erase(leaving);
-    staged_bytes_ -= save->staged_bytes;
   }
+  staged_bytes_ -= save->staged_bytes;
   --running_;
   done_.notify_all();
 }

@@ -27,6 +27,8 @@ class Arrival {
  public:
   // Returns when the pages of `layer` are in, or nothing more comes.
   void Wait(int64_t layer);
+  // The same of the page alone that the step's own tokens go on in: they may be written then.
+  void WaitToWrite(int64_t layer);
   void WaitAll() { Wait(static_cast<int64_t>(layers_.size()) - 1); }
 
   // After WaitAll: something was missing or damaged, so the pages hold anything.
@@ -42,11 +44,20 @@ class Arrival {
     std::vector<int64_t> indexes;  // of pages in the part
     std::vector<int32_t> pages;    // of the pool, where these go
   };
+  struct Layer {
+    std::vector<Copy> copies;
+    size_t shared = 0;  // the first of these hold the page that new tokens go on in
+  };
+
+  template <typename Done>
+  void WaitFor(const Done& done);
+  void Tell(std::atomic<int64_t>* progress, int64_t layers);
 
   size_t tier_ = 0;
   std::string user_id_;
-  std::vector<std::vector<Copy>> layers_;
+  std::vector<Layer> layers_;
   int64_t next_layer_ = 0;  // the worker's
+  std::atomic<int64_t> writable_layers_ = 0;
   std::atomic<int64_t> layers_in_ = 0;
   std::atomic<bool> failed_ = false;
   std::atomic<int64_t> waited_nanoseconds_ = 0;
@@ -84,11 +95,13 @@ class Transfers {
   std::shared_ptr<Arrival> Bring(const TierStack::Found& found, const UserState& user,
                                  const std::vector<int64_t>& resume);
 
-  // Saving as a step computes: of each user who will have `count` tokens after the step, the chunks
-  // that get full, layer by layer. Only in models of one stage: what waits between stages is known
-  // at the end alone.
-  void BeginSave(const UserState& user, int64_t count);
+  // Saving as a step computes, layer by layer, where a chunk of the first stage gets full; `counts`
+  // are the user's positions after the step. In a model of one stage, full chunks. In others the
+  // state at the step's end, which alone can be gone on from: what waits between stages isn't known
+  // for any position before it.
+  void BeginSave(const UserState& user, const std::vector<int64_t>& counts);
   void LayerDone(int64_t layer);
+  // The users of BeginSave must be pinned until then.
   void EndStep();
 
   // Saves what is left of a user who is about to leave the pool; the pages are copied at once. With
@@ -113,7 +126,8 @@ class Transfers {
     std::vector<std::vector<SavedPart>> layers;
     TierMask to = 0;                    // that took all so far
     std::shared_ptr<SavedState> saved;  // of a user who stays in the pool
-    int64_t staged_bytes = 0;
+    const UserState* user = nullptr;    // of a running step, which EndStep takes the rest from
+    int64_t staged_bytes = 0;           // that are copied before they are written
   };
   struct SaveTask {
     std::shared_ptr<Save> save;
@@ -126,10 +140,15 @@ class Transfers {
   int64_t NumLayers() const { return static_cast<int64_t>(pool_.layout().key_offsets.size()); }
   bool Fits(const StateHeader& header) const;
   bool OpenPagesFit(const StateHeader& header) const;
-  std::shared_ptr<Save> MakeSave(const UserState& user, const std::vector<SavedStage>& stages);
+  std::shared_ptr<Save> MakeSave(const UserState& user, const std::vector<SavedStage>& stages,
+                                 bool stays);
   void AddParts(const UserState& user, int64_t layer, const SavedStage& stage, TierMask lacking,
-                Save* save) const;
-  void CopyOut(int64_t layer, const std::vector<int32_t>& pages, std::byte* to) const;
+                bool stays, Save* save) const;
+  void AddBeside(const UserState& user, StateHeader* header) const;
+  // Whether the part's last page is still to be filled up.
+  bool IsOpen(const StatePart& part, const StateHeader& header) const;
+  bool TakesStaged(const Save& save) const;
+  void CopyOut(int64_t layer, SavedPart* part) const;
   void CopyIn(int64_t layer, const Arrival::Copy& copy, std::span<const std::byte> from) const;
   void Enqueue(SaveTask task);
   void RunSaves();

@@ -3,9 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
+#include <semaphore>
 
 #include "base/test_files.h"
 #include "cache/disk_tier.h"
@@ -26,6 +28,9 @@ class FailingTier : public HostTier {
   Result<std::optional<PartBytes>> ReadPart(const std::string& user_id,
                                             const StatePart& part) override {
     if (fail_reads) return Error{ErrorCode::kIo, "read error"};
+    if (gate != nullptr && !gate->try_acquire_for(std::chrono::seconds(10))) {
+      return Error{ErrorCode::kIo, "nobody opened the gate"};
+    }
     Result<std::optional<PartBytes>> read = HostTier::ReadPart(user_id, part);
     const std::optional<PartBytes>& bytes = read.value();
     if (!flip_part_of_layer || part.layer != *flip_part_of_layer || !bytes) return bytes;
@@ -42,6 +47,7 @@ class FailingTier : public HostTier {
 
   std::atomic<bool> fail_reads = false;
   std::atomic<bool> fail_writes = false;
+  std::counting_semaphore<>* gate = nullptr;  // which lets reads through; null: all
   std::optional<int64_t> flip_part_of_layer;
 };
 
@@ -102,7 +108,7 @@ class TransfersTest : public testing::Test, public KvCacheWatcher {
       transfers_->Drain();
       user = grow();
     }
-    transfers_->BeginSave(*user, end);
+    transfers_->BeginSave(*user, {end});
     for (int64_t layer = 0; layer < 3; ++layer) {
       for (int64_t i = begin; i < end; ++i) *Slot(*user, layer, i) = Value(user_id, layer, i);
       transfers_->LayerDone(layer);
@@ -232,6 +238,31 @@ TEST_F(TransfersTest, AFlippedBitOrAReadErrorInAnyLayerIsNoState) {
   EXPECT_EQ(counters.damaged, 3);
   EXPECT_EQ(counters.errors, 1);
   EXPECT_EQ(transfers_->counters().arrivals_failed, 4);
+}
+
+// A step writes to the page that the user's tokens end in while the layer's other pages come.
+TEST_F(TransfersTest, NewTokensAreWrittenBeforeTheirLayerIsIn) {
+  FailingTier* tier = UseFailing();
+  Step("u", 300);
+  Evict("u");
+  const auto found = transfers_->Find("u", 0);
+  UserState* user = cache_.Adopt(found->header);
+  std::counting_semaphore<> gate(0);
+  tier->gate = &gate;
+  const auto arrival = transfers_->Bring(*found, *user, {user->count()});
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    gate.release(1);  // of three parts a layer
+    arrival->WaitToWrite(layer);
+    *Slot(*user, layer, 300) = 17.0f;
+    gate.release(2);
+    arrival->Wait(layer);
+    EXPECT_EQ(*Slot(*user, layer, 300), 17.0f);
+    EXPECT_EQ(*Slot(*user, layer, 299), Value("u", layer, 299));
+    EXPECT_EQ(*Slot(*user, layer, 0), Value("u", layer, 0));
+  }
+  arrival->WaitAll();
+  EXPECT_FALSE(arrival->failed());
+  KvCache::Unpin(user);
 }
 
 TEST_F(TransfersTest, AFailedSaveIsAMissAndNoMore) {

@@ -81,6 +81,8 @@ ordered_json LayoutJson(const KvLayout& layout) {
                     {"value_page_bytes", layout.page.ValuePageBytes()},
                     {"key_bytes", layout.KeyBytes()},
                     {"value_bytes", layout.ValueBytes()},
+                    {"users", layout.users == 0 ? ordered_json() : ordered_json(layout.users)},
+                    {"beside_bytes", layout.beside_bytes},
                     {"bytes", layout.Bytes()}};
   for (std::size_t layer = 0; layer < layout.key_offsets.size(); ++layer) {
     const std::size_t stage = layout.StageOf(static_cast<std::int64_t>(layer));
@@ -111,9 +113,13 @@ std::string LayoutText(const ordered_json& json) {
                    layer["pages"].get<std::int64_t>(), layer["key_offset"].get<std::int64_t>(),
                    layer["value_offset"].get<std::int64_t>());
   }
-  fmt::format_to(std::back_inserter(text), "pool: K {} bytes, V {} bytes, {} in all\n",
-                 json["key_bytes"].get<std::int64_t>(), json["value_bytes"].get<std::int64_t>(),
-                 json["bytes"].get<std::int64_t>());
+  fmt::format_to(std::back_inserter(text), "pool: K {} bytes, V {} bytes",
+                 json["key_bytes"].get<std::int64_t>(), json["value_bytes"].get<std::int64_t>());
+  if (!json["users"].is_null()) {
+    fmt::format_to(std::back_inserter(text), ", beside pages {} bytes of {} users at most",
+                   json["beside_bytes"].get<std::int64_t>(), json["users"].get<std::int64_t>());
+  }
+  fmt::format_to(std::back_inserter(text), ", {} in all\n", json["bytes"].get<std::int64_t>());
   const auto& user = json["user"];
   const auto bytes = user["bytes"].get<std::int64_t>();
   const auto uniform = user["bytes_if_all_layers_were_as_long"].get<std::int64_t>();

@@ -52,6 +52,25 @@ TEST(CacheLayoutCommand, SaysWhatRoundingCostsTheUsersOfProcessedData) {
   EXPECT_EQ(sample["tokens"], 2 * context + 2 * (5 + 1));
 }
 
+TEST(CacheLayoutCommand, StaysWithinKvBytesWithWhatUsersKeepBesidePages) {
+  const std::string model = Golden("hierarchical/model");
+  for (const char* type : {"f32", "int8"}) {
+    const Outcome outcome = RunHstu({"cache", "layout", "--model", model, "--kv-bytes", "30000000",
+                                     "--kv-dtype", type, "--json"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const json layout = json::parse(outcome.out);
+    EXPECT_LE(layout["bytes"], 30000000);
+    EXPECT_GT(layout["users"], 1);
+    EXPECT_GT(layout["beside_bytes"], 0);
+    const Outcome info = RunHstu({"info", "--model", model, "--kv-cache", "--kv-bytes", "30000000",
+                                  "--kv-dtype", type, "--json"});
+    ASSERT_EQ(info.status, 0) << info.err;
+    EXPECT_EQ(json::parse(info.out)["engine"]["kv_cache_bytes"], layout["bytes"]);
+  }
+  const Outcome flat = RunHstu({"cache", "layout", "--model", Golden("kuairand/model"), "--json"});
+  EXPECT_TRUE(json::parse(flat.out)["users"].is_null());
+}
+
 TEST(CacheLayoutCommand, SaysWhatStagesSaveAndWhatIsTooSmall) {
   const std::string model = Golden("hierarchical/model");
   const Outcome outcome = RunHstu({"cache", "layout", "--model", model});

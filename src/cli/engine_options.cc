@@ -49,6 +49,12 @@ void AddEngineOptions(CLI::App& app, EngineOptions& options) {
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str()
       ->group(kGroup);
+  app.add_option(
+         "--bf16-products", options.bf16_products,
+         "multiply bf16 in pairs, as AVX-512-BF16 does: auto (where the CPU has it), on, off")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str()
+      ->group(kGroup);
   app.add_option("--isa", options.isa, "instruction set: scalar, avx2, avx512; the best by default")
       ->group(kGroup);
   app.add_option("--fused-ops", options.fused_ops, "fused operators: all, none, or NAME,...")

@@ -69,7 +69,9 @@ std::string Text(const ordered_json& model) {
   text += "memory\n";
   for (const auto& [key, value] : model["memory"].items()) line(key, Bytes(value));
   text += "engine\n";
-  for (const auto& [key, value] : model["engine"].items()) line(key, Bytes(value));
+  for (const auto& [key, value] : model["engine"].items()) {
+    line(key, value.is_boolean() ? Plain(value) : Bytes(value));
+  }
   text += "flops\n";
   for (const auto& [key, value] : model["flops"].items()) line(key, value.dump());
   text += fmt::format("fingerprint {}\n", Plain(model["fingerprint"]));
@@ -82,7 +84,8 @@ Result<ordered_json> DescribeEngine(const InfoOptions& options) {
   const EngineStats stats = engine.stats();
   return ordered_json{{"arena_bytes", stats.arena_bytes},
                       {"weight_bytes", stats.weight_bytes},
-                      {"kv_cache_bytes", stats.kv_bytes}};
+                      {"kv_cache_bytes", stats.kv_bytes},
+                      {"bf16_products", stats.bf16_products}};
 }
 
 Result<int> RunInfo(const InfoOptions& options) {

@@ -158,7 +158,7 @@ class Build {
       }
     }
     const auto block = AllocateAligned<std::byte>(weights.bytes);
-    PackDenseWeights(files_, {}, block.get());
+    PackDenseWeights(files_, {}, Products::kF32, block.get());
     const std::span bytes(block.get(), static_cast<std::size_t>(weights.bytes));
     weights.xxh3 = Xxh3(bytes);
     return WriteWholeFile(Out(kWeightsFile),

@@ -66,6 +66,7 @@ class Constants {
     Set(member + ".n", n);
     Set(member + ".k", k);
     if (dtype) Set(member + ".dtype", Literal(*dtype));
+    Set(member + ".products", "Products::kF32");
   }
   const std::string& text() const { return text_; }
 
@@ -139,6 +140,7 @@ void QuantizePage(const Model& model, Constants* constants) {
 
 void HstuAttention(const Model& model, Constants* constants) {
   const bool silu = model.config.attention == AttentionKind::kSilu;
+  constants->Set("products", "Products::kF32");
   constants->Set("kind", silu ? "AttentionKind::kSilu" : "AttentionKind::kSoftmax");
   constants->Set("scaling_seqlen", Literal(static_cast<float>(model.config.scaling_seqlen)));
   model.Layout(model.special.kv_dtype, constants);

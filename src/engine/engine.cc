@@ -122,9 +122,12 @@ Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
     HSTU_ASSIGN_OR_RETURN(const Isa isa, ParseIsa(options.isa));
     HSTU_ASSIGN_OR_RETURN(const Operators operators,
                           SelectOperators(registry, isa, options.fused_ops));
-    return Loaded{Model::Pack(std::move(files), part), isa, operators, std::move(model_operators),
-                  nullptr};
+    HSTU_ASSIGN_OR_RETURN(const Products products,
+                          ChooseProducts(options, dtypes.activations, isa));
+    return Loaded{Model::Pack(std::move(files), part, products), isa, operators,
+                  std::move(model_operators), nullptr};
   }
+  HSTU_RETURN_IF_ERROR(ChooseProducts(options, dtypes.activations, artifacts->isa()));
   HSTU_ASSIGN_OR_RETURN(const Operators operators,
                         SelectOperators(registry, artifacts->isa(), options.fused_ops));
   HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
@@ -165,9 +168,9 @@ Result<std::unique_ptr<TierStack>> MakeTiers(const Loaded& loaded, const EngineD
   HSTU_ASSIGN_OR_RETURN(const std::string embedding_operators,
                         IdentityOf(loaded.model_operators.embedding));
   const std::string identity = CacheIdentity(
-      loaded.model.files(),
-      {std::string(IsaName(loaded.isa)), options.fused_ops, NameOf(dtypes.activations),
-       NameOf(dtypes.kv), options.page_size, options.disable_context, embedding_operators});
+      loaded.model.files(), {std::string(IsaName(loaded.isa)), options.fused_ops,
+                             NameOf(dtypes.activations), loaded.model.products(), NameOf(dtypes.kv),
+                             options.page_size, options.disable_context, embedding_operators});
   std::vector<std::unique_ptr<Tier>> tiers;
   if (options.host_bytes > 0) tiers.push_back(std::make_unique<HostTier>(options.host_bytes));
   if (!options.disk.empty()) {

@@ -161,9 +161,10 @@ bool Forward::ReadsKeysTogether(const Piece& piece) const {
 
 // Rows from `position` on that one call of attention may compute: of int8 pages, one page's.
 int64_t Forward::RowsTogether(const Piece& piece, int64_t position) const {
-  if (!int8_ || position >= piece.stages[stage_].mask.history_end) return kQueryBlock;
+  const int64_t most = QueryBlockRows(workspace_.layout().dtype);
+  if (!int8_ || position >= piece.stages[stage_].mask.history_end) return most;
   const int64_t page = workspace_.layout().page_tokens;
-  return std::min(kQueryBlock, (position / page + 1) * page - position);
+  return std::min(most, (position / page + 1) * page - position);
 }
 
 void Forward::BeginOwnPages() {
@@ -239,6 +240,7 @@ void Forward::RunStage() {
   observer_->BeginLayer(first_layer_);
   RunBetween({kNoLayer, first_layer_});
   for (int64_t layer = first_layer_; layer < end; ++layer) {
+    observer_->BeginAttention(layer);
     if (int8_) CloseOwnPages(layer);
     Attend(layer);
     if (int8_) KeepOwnPages(layer);
@@ -597,7 +599,8 @@ HstuAttentionArgs Forward::AttentionArgs(int64_t layer, const AttentionBlock& bl
           Scratch(thread),
           OwnPageOf(block, layer),
           after,
-          after};
+          after,
+          workspace_.layout().dtype == KvDType::kBF16 ? model_.products() : Products::kF32};
 }
 
 void Forward::Head() {

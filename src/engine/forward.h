@@ -21,8 +21,10 @@ namespace hstu {
 class LayerObserver {
  public:
   virtual ~LayerObserver() = default;
-  // Pages of this layer are about to be written and read.
+  // K and V of this layer's new tokens are about to be written.
   virtual void BeginLayer(int64_t layer) = 0;
+  // Pages of this layer are about to be read.
+  virtual void BeginAttention(int64_t layer) = 0;
   // K and V of the stage's positions [position, position + count) of a piece are in their pages.
   // Called by many threads at once.
   virtual void WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) = 0;

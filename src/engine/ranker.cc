@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/allocation_count.h"
@@ -14,6 +16,8 @@ namespace hstu {
 namespace {
 
 constexpr int64_t kTraceEvents = int64_t{1} << 20;  // of each thread
+// Sequences whose users are looked up ahead of a step: what is found waits in memory.
+constexpr size_t kLookAhead = 64;
 
 // Adds the time that it lives to `seconds`.
 class Stopwatch {
@@ -110,11 +114,30 @@ Result<Sequence> Ranker::Resolve(const Request& request, int64_t index) const {
                         ResolveTokens(model_.files(), request, options_.disable_context));
   const bool cached = cache_.has_value() && request.user_id.has_value();
   return Sequence{index, std::move(tokens), cached ? request.user_id : std::nullopt,
-                  request.history_start};
+                  request.history_start, nullptr};
+}
+
+// Lets go of the lock meanwhile.
+void Ranker::LookUp(std::span<Sequence> sequences, size_t tier,
+                    std::unique_lock<std::mutex>* lock) {
+  std::vector<TierLookup*> lookups;
+  std::unordered_set<std::string_view> users;
+  for (Sequence& sequence : sequences.first(std::min(sequences.size(), kLookAhead))) {
+    if (!sequence.user_id || cache_->Find(*sequence.user_id) != nullptr) continue;
+    // The first of the user's sequences brings the user into the pool.
+    if (!users.insert(*sequence.user_id).second) continue;
+    if (sequence.lookup != nullptr && !sequence.lookup->stale) continue;
+    sequence.lookup = tiers_->BeginLookup(*sequence.user_id, tier);
+    lookups.push_back(sequence.lookup.get());
+  }
+  if (lookups.empty()) return;
+  lock->unlock();
+  for (TierLookup* lookup : lookups) tiers_->Find(lookup);
+  lock->lock();
 }
 
 // Decides what to compute of a sequence.
-Result<Ranker::Planned> Ranker::Plan(Sequence* sequence, size_t tier) {
+Result<Ranker::Planned> Ranker::Plan(Sequence* sequence) {
   Planned planned;
   if (!sequence->user_id) {
     HSTU_ASSIGN_OR_RETURN(planned.history, PlanUncached(*sequence));
@@ -125,7 +148,8 @@ Result<Ranker::Planned> Ranker::Plan(Sequence* sequence, size_t tier) {
   const UserState* known = cache_->Find(*sequence->user_id);
   planned.wait = known != nullptr && known->pins > 0;
   if (planned.wait) return planned;
-  if (known == nullptr && tiers_ != nullptr) return PlanFromTiers(sequence, tier);
+  if (known == nullptr && tiers_ != nullptr) return PlanFromTiers(sequence);
+  sequence->lookup.reset();
   HSTU_ASSIGN_OR_RETURN(planned, PlanCached(sequence));
   if (known != nullptr && !planned.wait) {
     ++stats_.kv_hits;
@@ -143,12 +167,26 @@ Result<Ranker::Planned> Ranker::PlanCached(Sequence* sequence) {
   return planned;
 }
 
+Result<Ranker::Planned> Ranker::PlanFromTiers(Sequence* sequence) {
+  std::shared_ptr<TierLookup> lookup = std::move(sequence->lookup);
+  if (lookup == nullptr || lookup->stale) {
+    Planned planned;
+    planned.look_up = true;
+    return planned;
+  }
+  Result<Planned> planned =
+      lookup->found ? PlanFound(*lookup->found, sequence) : PlanCached(sequence);
+  if (planned.ok() && planned->wait) {
+    sequence->lookup = std::move(lookup);
+  } else {
+    tiers_->Entered(*sequence->user_id);
+  }
+  return planned;
+}
+
 // As if the user were in the pool, but for the pages, which are filled while the step computes.
-Result<Ranker::Planned> Ranker::PlanFromTiers(Sequence* sequence, size_t tier) {
-  const std::string& user_id = *sequence->user_id;
-  const auto found = tiers_->transfers().Find(user_id, tier);
-  if (!found) return PlanCached(sequence);
-  UserState* adopted = cache_->Adopt(found->header);
+Result<Ranker::Planned> Ranker::PlanFound(const TierStack::Found& found, Sequence* sequence) {
+  UserState* adopted = cache_->Adopt(found.header);
   if (adopted == nullptr) {
     Planned planned;
     planned.wait = true;
@@ -158,12 +196,12 @@ Result<Ranker::Planned> Ranker::PlanFromTiers(Sequence* sequence, size_t tier) {
   std::optional<Sequence> original = *sequence;
   Result<Planned> planned = PlanCached(sequence);
   if (!planned.ok() || planned->wait) {
-    cache_->Erase(user_id);
+    cache_->Erase(found.header.user_id);
     return planned;
   }
-  planned->arrival = tiers_->Bring(*found, *planned->user, planned->history);
+  planned->arrival = tiers_->Bring(found, *planned->user, planned->history);
   if (planned->arrival != nullptr) planned->original = std::move(original);
-  tier_tokens_[found->tier] += CachedTokens(planned->history);
+  tier_tokens_[found.tier] += CachedTokens(planned->history);
   return planned;
 }
 
@@ -211,6 +249,7 @@ void Ranker::SizeAnswer(const Sequence& sequence, const HistoryPlan& plan, Answe
 size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next, size_t tier,
                        std::vector<Answer>* answers) {
   std::unique_lock lock(step_mutex_);
+  if (tiers_ != nullptr) LookUp(std::span(*sequences).subspan(next), tier, &lock);
   batcher_.Clear();
   step_users_.clear();
   if (log_ != nullptr) log_->BeginStep();
@@ -220,7 +259,7 @@ size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next, size_t tie
     Answer* answer = &(*answers)[sequence.request];
     // Room for the whole of it, before a plan binds pages.
     if (!members.empty() && !RoomFor(sequence)) break;
-    Result<Planned> planned = Plan(&sequence, tier);
+    Result<Planned> planned = Plan(&sequence);
     if (!planned.ok()) {
       answer->error = planned.error();
       continue;
@@ -229,6 +268,7 @@ size_t Ranker::RunStep(std::vector<Sequence>* sequences, size_t next, size_t tie
       if (members.empty()) WaitForOthers(&lock);
       break;
     }
+    if (planned->look_up) break;
     SizeAnswer(sequence, planned->history, answer);
     if (batcher_.NeedsChunks(sequence, planned->history)) {
       RunInChunks(sequence, planned.value(), &lock, answer);
@@ -325,7 +365,11 @@ bool Ranker::RunForward() {
   for (size_t i = 0; tiers_ != nullptr && i < step_users_.size(); ++i) {
     const auto& [user, arrival] = step_users_[i];
     if (user == nullptr || arrival != nullptr) continue;  // what arrives may prove damaged
-    tiers_->transfers().BeginSave(*user, workspace_.pieces[i].stages[0].mask.history_end);
+    StagePositions counts;
+    for (const PieceStage& stage : workspace_.pieces[i].stages) {
+      counts.push_back(stage.mask.history_end);
+    }
+    tiers_->transfers().BeginSave(*user, counts);
   }
   const int64_t before = allocation_count.load(std::memory_order_relaxed);
   const Artifacts::Bucket* bucket = artifact_steps_.Choose(workspace_.pieces);
@@ -342,9 +386,15 @@ bool Ranker::RunForward() {
 
 void Ranker::BeginLayer(int64_t layer) {
   for (const StepUser& member : step_users_) {
-    if (member.arrival != nullptr) member.arrival->Wait(layer);
+    if (member.arrival != nullptr) member.arrival->WaitToWrite(layer);
   }
   if (log_ != nullptr) LogReads(layer);
+}
+
+void Ranker::BeginAttention(int64_t layer) {
+  for (const StepUser& member : step_users_) {
+    if (member.arrival != nullptr) member.arrival->Wait(layer);
+  }
 }
 
 void Ranker::EndLayer(int64_t layer) {
@@ -385,6 +435,7 @@ EngineStats Ranker::stats() const {
   EngineStats stats = stats_;
   stats.arena_bytes = workspace_.arena_bytes();
   stats.weight_bytes = model_.packed_bytes();
+  stats.bf16_products = model_.products() == Products::kBF16Pairs;
   artifact_steps_.AddTo(&stats);
   if (cache_) {
     stats.kv_bytes = cache_->pool().layout().Bytes();

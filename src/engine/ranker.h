@@ -53,6 +53,7 @@ class Ranker : private LayerObserver {
     HistoryPlan history;
     UserState* user = nullptr;         // pinned, in the cache; null: nobody's
     bool wait = false;                 // others have to end first
+    bool look_up = false;              // the tiers have to be asked for the user first
     std::shared_ptr<Arrival> arrival;  // of the user; null: all is there
     std::optional<Sequence> original;  // as it was before it was planned, where there is an arrival
   };
@@ -69,8 +70,10 @@ class Ranker : private LayerObserver {
 
   Result<Sequence> Resolve(const Request& request, int64_t index) const;
   // Looks for users who are not in the pool in the tiers from `tier` on.
-  Result<Planned> Plan(Sequence* sequence, size_t tier);
-  Result<Planned> PlanFromTiers(Sequence* sequence, size_t tier);
+  void LookUp(std::span<Sequence> sequences, size_t tier, std::unique_lock<std::mutex>* lock);
+  Result<Planned> Plan(Sequence* sequence);
+  Result<Planned> PlanFromTiers(Sequence* sequence);
+  Result<Planned> PlanFound(const TierStack::Found& found, Sequence* sequence);
   Result<Planned> PlanCached(Sequence* sequence);
   Result<HistoryPlan> PlanUncached(const Sequence& sequence) const;
   std::vector<StageMemory> MemoryOf(UserState* user) const;
@@ -85,6 +88,7 @@ class Ranker : private LayerObserver {
                    std::unique_lock<std::mutex>* lock, Answer* answer);
   bool RunForward();
   void BeginLayer(int64_t layer) override;
+  void BeginAttention(int64_t layer) override;
   void WroteRows(int64_t layer, const Piece& piece, int64_t position, int64_t count) override;
   void EndLayer(int64_t layer) override;
   void LogReads(int64_t layer);

@@ -3,6 +3,7 @@
 #define HSTU_ENGINE_SEQUENCE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,11 +14,14 @@
 
 namespace hstu {
 
+struct TierLookup;
+
 struct Sequence {
   int64_t request;  // index of its answer
   UserTokens tokens;
   std::optional<std::string> user_id;    // absent: nobody's state is read or kept
   std::optional<int64_t> history_start;  // in items; absent: the history is whole
+  std::shared_ptr<TierLookup> lookup;    // of the user, not used yet; null: none
 
   int64_t num_candidates() const { return static_cast<int64_t>(tokens.candidates.size()); }
 };

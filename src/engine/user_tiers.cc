@@ -17,6 +17,26 @@ UserTiers::~UserTiers() {
   cache_.ForEach([&](const UserState& user) { transfers_.SaveLeaving(user, true); });
 }
 
+std::shared_ptr<TierLookup> UserTiers::BeginLookup(const std::string& user_id, size_t from) {
+  auto lookup = std::make_shared<TierLookup>(TierLookup{user_id, from, {}});
+  lookups_.push_back(lookup);
+  return lookup;
+}
+
+void UserTiers::Entered(const std::string& user_id) {
+  MakeStale([&](const TierLookup& lookup) { return lookup.user_id == user_id; });
+}
+
+template <typename Which>
+void UserTiers::MakeStale(const Which& which) {
+  std::erase_if(lookups_, [&](const std::weak_ptr<TierLookup>& known) {
+    const std::shared_ptr<TierLookup> lookup = known.lock();
+    if (lookup == nullptr) return true;
+    lookup->stale = which(*lookup);
+    return lookup->stale;
+  });
+}
+
 std::shared_ptr<Arrival> UserTiers::Bring(const TierStack::Found& found, const UserState& user,
                                           const HistoryPlan& plan) {
   std::vector<int64_t> resume;
@@ -36,6 +56,7 @@ void UserTiers::EndStep(UserState* user) {
 
 void UserTiers::ForgetAll() {
   transfers_.Drain();
+  MakeStale([](const TierLookup&) { return true; });
   cache_.ForgetAll();
   TierStack& tiers = transfers_.tiers();
   for (size_t i = 0; i < tiers.size(); ++i) {

@@ -1,5 +1,5 @@
 // Joins the pool of users with the tiers below it, for the ranker, which holds its lock at every
-// call.
+// call but Find.
 #ifndef HSTU_ENGINE_USER_TIERS_H_
 #define HSTU_ENGINE_USER_TIERS_H_
 
@@ -7,12 +7,22 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cache/kv_cache.h"
 #include "cache/transfers.h"
 #include "engine/sequence.h"
 
 namespace hstu {
+
+// What the tiers know of a user who isn't in the pool.
+struct TierLookup {
+  const std::string user_id;
+  const size_t from;  // the first tier that is asked
+  std::optional<TierStack::Found> found;
+  // The user has been in the pool since, or was forgotten: the tiers may know something else now.
+  bool stale = false;
+};
 
 class UserTiers : public KvCacheWatcher {
  public:
@@ -23,6 +33,13 @@ class UserTiers : public KvCacheWatcher {
 
   Transfers& transfers() { return transfers_; }
   const Transfers& transfers() const { return transfers_; }
+
+  // A slow tier must not hold up others' requests, so users are looked up without the lock: between
+  // BeginLookup and what is done with the result the user may come and go, which makes it stale.
+  std::shared_ptr<TierLookup> BeginLookup(const std::string& user_id, size_t from);
+  void Find(TierLookup* lookup) { lookup->found = transfers_.Find(lookup->user_id, lookup->from); }
+  // The user came into the pool, or might have: lookups that began before are stale.
+  void Entered(const std::string& user_id);
 
   // Begins to bring back what `plan` goes on from, of a user who was adopted from `found`. Null
   // where it goes on from nothing.
@@ -40,8 +57,12 @@ class UserTiers : public KvCacheWatcher {
   void WillForget(const UserState& user) override;
 
  private:
+  template <typename Which>
+  void MakeStale(const Which& which);
+
   KvCache& cache_;
   Transfers transfers_;
+  std::vector<std::weak_ptr<TierLookup>> lookups_;  // under way, or not used yet
 };
 
 }  // namespace hstu

@@ -44,6 +44,21 @@ HWY_INLINE void PackRows(const ConstActivations& x, float* HWY_RESTRICT packed) 
   }
 }
 
+// x [rows, k] -> packed [ceil(rows / kRows)][ceil(k / 2)][kRows] pairs of bf16, zero past k.
+template <int kRows>
+HWY_INLINE void PackRowPairs(const ConstActivations& x, uint32_t* HWY_RESTRICT packed) {
+  WithElement(x.dtype, [&](auto element) HWY_ATTR {
+    uint32_t* to = packed;
+    for (int64_t row = 0; row < x.rows; row += kRows) {
+      for (int r = 0; r < kRows; ++r) {
+        const int64_t source = row + r < x.rows ? row + r : row;
+        CopyPairs<kRows>(x.RowAs<decltype(element)>(source), x.cols, to + r);
+      }
+      to += CeilDiv(x.cols, 2) * kRows;
+    }
+  });
+}
+
 // Calls epilogue(row, column, sums, lanes) for the vectors of one tile that exist.
 template <int kRows, int kPanels, class Epilogue>
 HWY_INLINE void FinishTile(const Tile<kRows, kPanels>& tile, int64_t row, int64_t rows,
@@ -156,31 +171,89 @@ class GemmBlock {
   const Epilogue& epilogue_;
 };
 
-template <int kRows, int kPanels, class Epilogue>
+// A block of rows, as bf16, times weights packed for pairs.
+template <int kRows, class Epilogue>
+class PairGemmBlock {
+ public:
+  HWY_INLINE PairGemmBlock(PackedView weight, int64_t first_row, int64_t rows,
+                           const uint32_t* packed, const Epilogue& epilogue)
+      : weight_(weight), first_row_(first_row), rows_(rows), packed_(packed), epilogue_(epilogue) {}
+
+  template <int kPanels>
+  HWY_INLINE void Multiply(int64_t panel) const {
+    PairPanels<kPanels> b;
+    for (int p = 0; p < kPanels; ++p) b.data[p] = weight_.PanelPairs(panel + p);
+    const int64_t steps = CeilDiv(weight_.k, 2);
+    for (int64_t row = 0; row < rows_; row += kRows) {
+      Tile<kRows, kPanels> tile;
+      tile.SetZero();
+      tile.template MultiplyAdd<kRows, 1>(packed_ + row * steps, b, steps);
+      FinishTile<kRows, kPanels>(tile, first_row_ + row, first_row_ + rows_, panel * kPanelWidth,
+                                 weight_.n, epilogue_);
+    }
+  }
+
+ private:
+  const PackedView weight_;
+  const int64_t first_row_;
+  const int64_t rows_;
+  const uint32_t* const packed_;
+  const Epilogue& epilogue_;
+};
+
+template <int kPanels, class Block>
+HWY_INLINE void MultiplyPanels(const Block& block, int64_t panel_begin, int64_t panel_end) {
+  int64_t panel = panel_begin;
+  for (; panel + kPanels <= panel_end; panel += kPanels) block.template Multiply<kPanels>(panel);
+  for (; panel < panel_end; ++panel) block.template Multiply<1>(panel);
+}
+
+template <Products kProducts, int kRows, int kPanels, class Epilogue>
 HWY_INLINE void GemmBlocks(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                            int64_t panel_end, float* scratch, const Epilogue& epilogue) {
   const int64_t block = GemmBlockRows(weight.k);
-  float* expanded = scratch + block * weight.k;
   static_assert(kRows == kFewTileRows || kPanels <= kMostTilePanels);
   for (int64_t row = 0; row < x.rows; row += block) {
     const int64_t rows = std::min(block, x.rows - row);
-    PackRows<kRows>(x.Rows(row, rows), scratch);
-    const GemmBlock<kRows, Epilogue> gemm(weight, row, rows, scratch, expanded, epilogue);
-    int64_t panel = panel_begin;
-    for (; panel + kPanels <= panel_end; panel += kPanels) gemm.template Multiply<kPanels>(panel);
-    for (; panel < panel_end; ++panel) gemm.template Multiply<1>(panel);
+    if constexpr (kProducts == Products::kBF16Pairs) {
+      auto* packed = reinterpret_cast<uint32_t*>(scratch);
+      PackRowPairs<kRows>(x.Rows(row, rows), packed);
+      MultiplyPanels<kPanels>(PairGemmBlock<kRows, Epilogue>(weight, row, rows, packed, epilogue),
+                              panel_begin, panel_end);
+    } else {
+      float* expanded = scratch + block * weight.k;
+      PackRows<kRows>(x.Rows(row, rows), scratch);
+      MultiplyPanels<kPanels>(
+          GemmBlock<kRows, Epilogue>(weight, row, rows, scratch, expanded, epilogue), panel_begin,
+          panel_end);
+    }
+  }
+}
+
+template <Products kProducts, class Epilogue>
+HWY_INLINE void GemmOf(const ConstActivations& x, PackedView weight, int64_t panel_begin,
+                       int64_t panel_end, float* scratch, const Epilogue& epilogue) {
+  if (x.rows <= kFewTileRows) {
+    GemmBlocks<kProducts, kFewTileRows, kFewTilePanels>(x, weight, panel_begin, panel_end, scratch,
+                                                        epilogue);
+  } else {
+    GemmBlocks<kProducts, kTileRows, kTilePanels>(x, weight, panel_begin, panel_end, scratch,
+                                                  epilogue);
   }
 }
 
 // Columns [panel_begin, panel_end) * 16 of x * weight^T. `scratch` holds GemmScratch(k) floats.
-template <class Epilogue>
+// kMayBePairs: the weight may be packed for pairs; then x is rounded to bf16.
+template <bool kMayBePairs = false, class Epilogue>
 HWY_INLINE void Gemm(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                      int64_t panel_end, float* scratch, const Epilogue& epilogue) {
-  if (x.rows <= kFewTileRows) {
-    GemmBlocks<kFewTileRows, kFewTilePanels>(x, weight, panel_begin, panel_end, scratch, epilogue);
-  } else {
-    GemmBlocks<kTileRows, kTilePanels>(x, weight, panel_begin, panel_end, scratch, epilogue);
+  if constexpr (kMayBePairs) {
+    if (weight.products == Products::kBF16Pairs) {
+      GemmOf<Products::kBF16Pairs>(x, weight, panel_begin, panel_end, scratch, epilogue);
+      return;
+    }
   }
+  GemmOf<Products::kF32>(x, weight, panel_begin, panel_end, scratch, epilogue);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -108,6 +108,21 @@ struct PageElements {
   }
 };
 
+// [rows, 16] of bf16 as pairs of rows: [ceil(rows / 2)][16], the last with 0 where rows are odd.
+HWY_INLINE void PairRows(const BF16* HWY_RESTRICT from, int64_t rows, uint32_t* HWY_RESTRICT to) {
+  const HalfBits d16;
+  const auto load = [&](int64_t element) HWY_ATTR {
+    return hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from + element));
+  };
+  for (int64_t row = 0; row < rows; row += 2) {
+    for (int i = 0; i < kPanelWidth; i += kLanes) {
+      const auto first = load(row * kPanelWidth + i);
+      const auto second = row + 1 < rows ? load((row + 1) * kPanelWidth + i) : hn::Zero(d16);
+      hn::StoreU(PairsOf(first, second), PairTag(), to + row / 2 * kPanelWidth + i);
+    }
+  }
+}
+
 // Panels of a page as the right side of a tile, made f32 where they are used.
 template <KvDType kDType, int kPanels>
 struct PagePanels {
@@ -133,10 +148,15 @@ HWY_INLINE const float* RowAsFloats(const ConstActivations& m, int64_t row, floa
 }
 
 // Tiles of kRows rows; kRows is small where few rows read many keys.
-template <AttentionKind kKind, int kRows, int kPanels>
+template <AttentionKind kKind, Products kProducts, int kRows, int kPanels>
 class AttentionBlock {
  public:
+  static constexpr bool kPairs = kProducts == Products::kBF16Pairs;
   static constexpr int kMaxRowPanels = static_cast<int>(CeilDiv(kQueryBlock, kRows));
+  // Of the left and the right side of a tile.
+  using Factor = std::conditional_t<kPairs, uint32_t, float>;
+  template <int kCount>
+  using Panels = std::conditional_t<kPairs, PairPanels<kCount>, FloatPanels<kCount>>;
 
   static_assert(kRows == kFewTileRows || kPanels <= kMostTilePanels);
   static_assert(kFewTileRows <= kMostFewTileRows);
@@ -147,6 +167,7 @@ class AttentionBlock {
         padded_dim_(args.layout.ValuePanels() * kPanelWidth),
         num_rows_(args.rows()),
         row_panels_(CeilDiv(num_rows_, kRows)),
+        steps_(kPairs ? CeilDiv(dim_, 2) : dim_),
         scale_(kLog2E / std::sqrt(static_cast<float>(dim_))),
         q_(args.scratch),
         weights_(q_ + kQueryBlock * padded_dim_),
@@ -203,14 +224,28 @@ class AttentionBlock {
     return reinterpret_cast<SoftmaxSum*>(part + num_rows_ * padded_dim_);
   }
 
-  // q -> [panel][D][kRows], scaled so that the score is in base 2. Rows past the end repeat the
-  // panel's first.
+  // q -> [panel][D][kRows], scaled so that the score is in base 2; pairs, which stay as they are,
+  // -> [panel][ceil(D / 2)][kRows]. Rows past the end repeat the panel's first.
   HWY_INLINE void PackQueries() {
     for (int64_t row = 0; row < row_panels_ * kRows; ++row) {
-      const float* from = Query(SourceRow(row));
-      float* to = q_ + row / kRows * kRows * dim_ + row % kRows;
-      for (int64_t i = 0; i < dim_; ++i) to[i * kRows] = from[i] * scale_;
+      Factor* to = Queries(row / kRows) + row % kRows;
+      const int64_t source = SourceRow(row);
+      if constexpr (kPairs) {
+        CopyPairs<kRows>(QueryPairs(source), dim_, to);
+      } else {
+        const float* from = Query(source);
+        for (int64_t i = 0; i < dim_; ++i) to[i * kRows] = from[i] * scale_;
+      }
     }
+  }
+
+  HWY_INLINE Factor* Queries(int64_t row_panel) const {
+    return reinterpret_cast<Factor*>(q_) + row_panel * kRows * steps_;
+  }
+
+  HWY_INLINE const BF16* QueryPairs(int64_t row) const {
+    return row < args_.q.rows ? args_.q.RowAs<BF16>(row)
+                              : args_.q_after.RowAs<BF16>(row - args_.q.rows);
   }
 
   HWY_INLINE const float* Query(int64_t row) const {
@@ -248,7 +283,7 @@ class AttentionBlock {
     const int first = static_cast<int>(begin / kPanelWidth);
     const int last = static_cast<int>(CeilDiv(end, kPanelWidth));
     FindPages(base, first, last);
-    if constexpr (kRows == kFewTileRows) {
+    if constexpr (kRows == kFewTileRows && !kPairs) {
       ScoreFew(base, first, last);
       if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
       WeighPages(base);
@@ -257,6 +292,7 @@ class AttentionBlock {
       for (; panel + kPanels <= last; panel += kPanels) ScorePanels<kPanels>(base, panel, last);
       for (; panel < last; ++panel) ScorePanels<1>(base, panel, last);
       if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
+      if constexpr (kPairs) RoundWeights(base);
       const int value_panels = static_cast<int>(args_.layout.ValuePanels());
       int channel = 0;
       for (; channel + kPanels <= value_panels; channel += kPanels) {
@@ -297,7 +333,7 @@ class AttentionBlock {
   template <int kKeys>
   HWY_INLINE StepsAhead<kKeys> AfterKeys(int key_panel, int last) const {
     StepsAhead<kKeys> ahead;
-    ahead.step_bytes = kPanelWidth * static_cast<int64_t>(SizeOf(keys_[key_panel].dtype));
+    ahead.step_bytes = StepBytes(key_panel);
     for (int p = 0; p < kKeys; ++p) {
       const int next = key_panel + kKeys + p;
       ahead.data[p] = next < last ? keys_[next].data : values_[last - 1].data;
@@ -305,13 +341,28 @@ class AttentionBlock {
     return ahead;
   }
 
+  // Of a panel of K or V: what one step of a tile reads.
+  HWY_INLINE int64_t StepBytes(int key_panel) const {
+    return kPanelWidth * static_cast<int64_t>(SizeOf(keys_[key_panel].dtype)) * (kPairs ? 2 : 1);
+  }
+
+  // A panel of keys as the right side of a tile; `room` has space for [D, 16].
+  HWY_INLINE const Factor* Keys(int key_panel, float* room) const {
+    if constexpr (kPairs) {
+      auto* pairs = reinterpret_cast<uint32_t*>(room);
+      PairRows(reinterpret_cast<const BF16*>(keys_[key_panel].data), dim_, pairs);
+      return pairs;
+    } else {
+      return keys_[key_panel].AsFloats(kPanelWidth * dim_, room);
+    }
+  }
+
   // Scores (softmax) or weights (silu) of all rows that see something of these key panels.
   template <int kKeys>
   HWY_INLINE void ScorePanels(int64_t base, int key_panel, int last) {
-    FloatPanels<kKeys> b;
+    Panels<kKeys> b;
     for (int p = 0; p < kKeys; ++p) {
-      const int64_t count = kPanelWidth * dim_;
-      b.data[p] = keys_[key_panel + p].AsFloats(count, expanded_ + p * count);
+      b.data[p] = Keys(key_panel + p, expanded_ + p * kPanelWidth * steps_);
     }
     const int64_t first_key = base + key_panel * kPanelWidth;
     const StepsAhead<kKeys> ahead = AfterKeys<kKeys>(key_panel, last);
@@ -322,11 +373,11 @@ class AttentionBlock {
       }
       Tile<kRows, kKeys> tile;
       tile.SetZero();
-      const float* q = q_ + row_panel * kRows * dim_;
+      const Factor* q = Queries(row_panel);
       if (row_panel == row_panels_ - 1) {
-        tile.template MultiplyAdd<kRows, 1>(q, b, dim_, ahead);
+        tile.template MultiplyAdd<kRows, 1>(q, b, steps_, ahead);
       } else {
-        tile.template MultiplyAdd<kRows, 1>(q, b, dim_);
+        tile.template MultiplyAdd<kRows, 1>(q, b, steps_);
       }
       StoreSeen<kKeys>(tile, row_panel, base, key_panel);
     }
@@ -392,6 +443,7 @@ class AttentionBlock {
       HWY_UNROLL(8)
       for (int v = 0; v < Tile<kRows, kKeys>::kVectors; ++v) {
         Floats value = tile.sum[r][v];
+        if constexpr (kPairs) value = hn::Mul(value, hn::Set(d, scale_));
         if constexpr (kKind == AttentionKind::kSilu) value = SiluBase2(value);
         if constexpr (kMasked) {
           const auto seen = Seen(rows[r], first_key + v * kLanes);
@@ -427,10 +479,47 @@ class AttentionBlock {
             std::min<int64_t>(interval.end - base, kKeyChunk)};
   }
 
-  // [16, 16]: the values of a panel of keys in a panel of channels.
-  HWY_INLINE const float* Values(int key_panel, int64_t channel_panel, float* room) const {
+  // [16, 16]: the values of a panel of keys in a panel of channels. As pairs of keys [8, 16]: then
+  // those of keys outside `seen`, counted from the chunk's base, are 0, as their weights are.
+  HWY_INLINE const Factor* Values(int key_panel, int64_t channel_panel, KeyInterval seen,
+                                  float* room) const {
     const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
-    return values_[key_panel].From(channel_panel * channel_stride).AsFloats(kValuePanel, room);
+    const PageElements values = values_[key_panel].From(channel_panel * channel_stride);
+    if constexpr (kPairs) {
+      auto* pairs = reinterpret_cast<uint32_t*>(room);
+      const auto* from = reinterpret_cast<const BF16*>(values.data);
+      const int64_t begin = seen.begin - key_panel * kPanelWidth;
+      const int64_t end = seen.end - key_panel * kPanelWidth;
+      if (begin <= 0 && end >= kPanelWidth) {
+        PairRows(from, kPanelWidth, pairs);
+      } else {
+        BF16 edge[kValuePanel] = {};
+        const int64_t first = std::max<int64_t>(begin, 0) * kPanelWidth;
+        std::copy(from + first, from + std::min<int64_t>(end, kPanelWidth) * kPanelWidth,
+                  edge + first);
+        PairRows(edge, kPanelWidth, pairs);
+      }
+      return pairs;
+    } else {
+      return values.AsFloats(kValuePanel, room);
+    }
+  }
+
+  // The chunk's weights as pairs of keys, each row's 16 in the first half of where they were.
+  HWY_INLINE void RoundWeights(int64_t base) {
+    for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
+      const KeyInterval keys = InChunk(row_panel, base);
+      for (int64_t panel = keys.begin / kPanelWidth; panel * kPanelWidth < keys.end; ++panel) {
+        float* weights = Weights(row_panel, static_cast<int>(panel));
+        for (int r = 0; r < kRows; ++r) {
+          float* row = weights + r * kPanelWidth;
+          auto* rounded = reinterpret_cast<BF16*>(row);
+          for (int i = 0; i < kPanelWidth; i += kLanes) {
+            Store(hn::LoadU(FloatTag(), row + i), rounded + i, All());
+          }
+        }
+      }
+    }
   }
 
   // The values of a panel of keys, from `entry` on, in some panels of channels.
@@ -438,7 +527,7 @@ class AttentionBlock {
   HWY_INLINE StepsAhead<kChannels> ValuesOf(int key_panel, int channel_panel, int64_t entry) const {
     const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
     StepsAhead<kChannels> values;
-    values.step_bytes = kPanelWidth * static_cast<int64_t>(SizeOf(values_[key_panel].dtype));
+    values.step_bytes = StepBytes(key_panel);
     for (int p = 0; p < kChannels; ++p) {
       values.data[p] =
           values_[key_panel].From((channel_panel + p) * channel_stride + entry * kPanelWidth).data;
@@ -449,32 +538,41 @@ class AttentionBlock {
   // chunk_out (softmax) or out (silu) += weights * V, for some panels of channels.
   template <int kChannels>
   HWY_INLINE void WeighValues(int64_t base, int channel_panel, int first, int last) {
-    const float* values[kKeyPanels][kChannels];
+    // A step of a tile is one key, or two.
+    constexpr int kStepKeys = kPairs ? 2 : 1;
+    const Factor* values[kKeyPanels][kChannels];
+    const KeyInterval seen{seen_.begin - base, seen_.end - base};
     for (int key_panel = first; key_panel < last; ++key_panel) {
       for (int p = 0; p < kChannels; ++p) {
-        values[key_panel][p] = Values(key_panel, channel_panel + p,
-                                      expanded_ + (p * kKeyPanels + key_panel) * kValuePanel);
+        values[key_panel][p] =
+            Values(key_panel, channel_panel + p, seen,
+                   expanded_ + (p * kKeyPanels + key_panel) * (kValuePanel / kStepKeys));
       }
     }
     const bool asks = channel_panel + 2 * kChannels <= args_.layout.ValuePanels();
     for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
-      const KeyInterval keys = InChunk(row_panel, base);
+      KeyInterval keys = InChunk(row_panel, base);
       if (keys.begin >= keys.end) continue;
+      keys = {keys.begin / kStepKeys * kStepKeys, RoundUp(keys.end, kStepKeys)};
       Tile<kRows, kChannels> tile;
       tile.SetZero();
       for (int64_t key = keys.begin; key < keys.end;) {
         const int key_panel = static_cast<int>(key / kPanelWidth);
         const int64_t entry = key % kPanelWidth;
         const int64_t count = std::min<int64_t>(kPanelWidth - entry, keys.end - key);
-        FloatPanels<kChannels> b;
-        for (int p = 0; p < kChannels; ++p) b.data[p] = values[key_panel][p] + entry * kPanelWidth;
-        const float* weights = Weights(row_panel, key_panel) + entry;
+        Panels<kChannels> b;
+        for (int p = 0; p < kChannels; ++p) {
+          b.data[p] = values[key_panel][p] + entry / kStepKeys * kPanelWidth;
+        }
+        const Factor* weights =
+            reinterpret_cast<const Factor*>(Weights(row_panel, key_panel)) + entry / kStepKeys;
+        const int64_t steps = count / kStepKeys;
         if (asks && row_panel == row_panels_ - 1) {
           const StepsAhead<kChannels> ahead =
               ValuesOf<kChannels>(key_panel, channel_panel + kChannels, entry);
-          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, count, ahead);
+          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, steps, ahead);
         } else {
-          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, count);
+          tile.template MultiplyAdd<1, kPanelWidth>(weights, b, steps);
         }
         key += count;
       }
@@ -704,8 +802,9 @@ class AttentionBlock {
   const int64_t padded_dim_;
   const int64_t num_rows_;
   const int64_t row_panels_;
+  const int64_t steps_;  // of a score: D, or pairs of them
   const float scale_;
-  float* const q_;           // [row panel][D][kRows]
+  float* const q_;           // [row panel][steps][kRows]
   float* const weights_;     // [row panel][key panel][kRows][16]
   float* out_;               // [row][padded D]
   float* chunk_out_;         // [row][padded D], of the running chunk where it must be rescaled
@@ -725,23 +824,32 @@ class AttentionBlock {
 };
 
 // Calls body with the block that fits the rows.
-template <AttentionKind kKind, class Body>
+template <AttentionKind kKind, Products kProducts, class Body>
 HWY_INLINE void WithTile(const HstuAttentionArgs& args, const Body& body) {
   if (args.rows() <= kFewTileRows) {
-    AttentionBlock<kKind, kFewTileRows, kFewTilePanels> block(args);
+    AttentionBlock<kKind, kProducts, kFewTileRows, kFewTilePanels> block(args);
     body(&block);
   } else {
-    AttentionBlock<kKind, kTileRows, kTilePanels> block(args);
+    AttentionBlock<kKind, kProducts, kTileRows, kTilePanels> block(args);
     body(&block);
+  }
+}
+
+template <AttentionKind kKind, class Body>
+HWY_INLINE void WithProducts(const HstuAttentionArgs& args, const Body& body) {
+  if (args.products == Products::kBF16Pairs) {
+    WithTile<kKind, Products::kBF16Pairs>(args, body);
+  } else {
+    WithTile<kKind, Products::kF32>(args, body);
   }
 }
 
 template <class Body>
 HWY_INLINE void WithBlock(const HstuAttentionArgs& args, const Body& body) {
   if (args.kind == AttentionKind::kSilu) {
-    WithTile<AttentionKind::kSilu>(args, body);
+    WithProducts<AttentionKind::kSilu>(args, body);
   } else {
-    WithTile<AttentionKind::kSoftmax>(args, body);
+    WithProducts<AttentionKind::kSoftmax>(args, body);
   }
 }
 

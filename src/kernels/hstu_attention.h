@@ -17,7 +17,12 @@
 namespace hstu {
 
 // Rows that one call computes at most.
-inline constexpr int64_t kQueryBlock = 48;
+inline constexpr int64_t kQueryBlock = 96;
+// Rows that it had best compute: a block in f32 stays nearer, but where pages are made f32 first,
+// more rows share that.
+constexpr int64_t QueryBlockRows(KvDType dtype) {
+  return dtype == KvDType::kF32 ? kQueryBlock / 2 : kQueryBlock;
+}
 
 // With int8 pages: the page that the rows themselves stand in (candidates: the one that the next
 // history token would be in), which they read in f32. Rows of one call share it.
@@ -50,6 +55,9 @@ struct HstuAttentionArgs {
   // Rows that follow upon q's and lie elsewhere: a key is read once for all.
   ConstActivations q_after = {};  // [n, D]
   Activations out_after = {};     // [n, D]; may be q_after
+  // kBF16Pairs: of q, K and V, all in bf16; weights are rounded to bf16. `own` is not used, and a
+  // candidates' group is multiplied in f32.
+  Products products = Products::kF32;
 
   int64_t rows() const { return q.rows + q_after.rows; }  // at most kQueryBlock
 };

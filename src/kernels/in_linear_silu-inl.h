@@ -9,6 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/gemm-inl.h"
 #include "kernels/in_linear_silu.h"
 #include "kernels/math-inl.h"
@@ -30,8 +32,9 @@ struct BiasSilu {
 
 HWY_INLINE void InLinearSiluBody(const InLinearSiluArgs& args) {
   WithElement(args.out.dtype, [&](auto element) HWY_ATTR {
-    Gemm(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
-         BiasSilu<decltype(element)>{args.bias, args.out});
+    using T = decltype(element);
+    Gemm<std::is_same_v<T, BF16>>(args.x, args.weight, args.panel_begin, args.panel_end,
+                                  args.scratch, BiasSilu<T>{args.bias, args.out});
   });
 }
 

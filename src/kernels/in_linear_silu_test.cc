@@ -9,14 +9,15 @@ namespace {
 class InLinearSilu : public OnEveryIsa {};
 HSTU_ON_EVERY_ISA(InLinearSilu);
 
-PackedMatrix Pack(int64_t n, int64_t k, unsigned seed, DType dtype = DType::kF32) {
+PackedMatrix Pack(int64_t n, int64_t k, unsigned seed, DType dtype = DType::kF32,
+                  Products products = Products::kF32) {
   std::vector<std::byte> values(n * k * SizeOf(dtype));
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal(0.0f, 1.0f / std::sqrt(static_cast<float>(k)));
   for (int64_t i = 0; i < n * k; ++i) {
     StoreFloat(dtype, normal(generator), values.data() + i * SizeOf(dtype));
   }
-  return PackedMatrix(values.data(), dtype, n, k);
+  return PackedMatrix(values.data(), dtype, n, k, products);
 }
 
 void Project(InLinearSiluFn* op, const ConstActivations& x, const PackedMatrix& weight,
@@ -88,6 +89,56 @@ TEST_P(InLinearSilu, TakesEveryTypeOfWeightsAndActivations) {
       ExpectSameBits(out.floats().view(), rounded.floats().view());
       out.ExpectGapsUntouched();
     }
+  }
+}
+
+TEST_P(InLinearSilu, OfPairsIsCloseToItsReferenceAndTheSameForAnySplit) {
+  if (!CanMultiplyBF16Pairs(GetParam())) GTEST_SKIP() << "this processor lacks AVX-512-BF16";
+  InLinearSiluFn* op = InLinearSiluFor(GetParam());
+  for (const int64_t k : {1, 2, 7, 64, 515}) {
+    for (const int64_t n : {1, 17, 240}) {
+      const TestMatrix bias(1, n, 2);
+      const PackedMatrix weight = Pack(n, k, 3, DType::kF32, Products::kBF16Pairs);
+      for (const int64_t rows : {1, 3, 5, 97}) {
+        // The layer norm's output is f32: it is rounded. The reference takes it rounded.
+        const TestActivations x(TestMatrix(rows, k, 1).view(), DType::kBF16);
+        const TestMatrix fine(rows, k, 1);
+        const TestActivations actual(TestMatrix(rows, n, 4).view(), DType::kBF16);
+        const TestActivations expected(TestMatrix(rows, n, 5).view(), DType::kBF16);
+        Project(op, x.view(), weight, bias.data(), actual.view(), 0, weight.panels());
+        Project(InLinearSiluPlain, x.view(), weight, bias.data(), expected.view(), 0,
+                weight.panels());
+        ExpectClose(actual.floats().view(), expected.floats().view(), 4e-3);
+        actual.ExpectGapsUntouched();
+        const TestActivations rounded(TestMatrix(rows, n, 7).view(), DType::kBF16);
+        Project(op, fine.view(), weight, bias.data(), rounded.view(), 0, weight.panels());
+        ExpectSameBits(rounded.floats().view(), actual.floats().view());
+        const TestActivations split(TestMatrix(rows, n, 6).view(), DType::kBF16);
+        for (int64_t row = 0; row < rows; row += 2) {
+          const int64_t count = std::min<int64_t>(2, rows - row);
+          for (int64_t panel = 0; panel < weight.panels(); panel += 3) {
+            Project(op, x.view().Rows(row, count), weight, bias.data(),
+                    split.view().Rows(row, count), panel, std::min(panel + 3, weight.panels()));
+          }
+        }
+        ExpectSameBits(split.floats().view(), actual.floats().view());
+      }
+    }
+  }
+}
+
+// Weights are rounded to bf16 where they are not; zeros stand past an odd end.
+TEST(PackedForPairs, HoldsEveryElementRounded) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const PackedMatrix whole = Pack(33, 7, 3, dtype);
+    const PackedMatrix pairs = Pack(33, 7, 3, dtype, Products::kBF16Pairs);
+    for (int64_t row = 0; row < 33; ++row) {
+      for (int64_t col = 0; col < 7; ++col) {
+        EXPECT_EQ(pairs.At(row, col), FloatFromBF16(BF16FromFloat(whole.At(row, col))));
+      }
+      EXPECT_EQ(pairs.At(row, 7), 0.0f);
+    }
+    EXPECT_EQ(pairs.view().bytes(), 3 * 4 * kPanelWidth * 2 * 2);
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include <type_traits>
+
 #include "kernels/gemm-inl.h"
 #include "kernels/linear_residual.h"
 
@@ -30,8 +32,10 @@ struct AddResidual {
 
 template <class T, bool kResidual>
 HWY_INLINE void LinearResidualAs(const LinearResidualArgs& args) {
-  Gemm(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
-       AddResidual<T, kResidual>{args.residual, args.out});
+  // Ranks that share the heads sum parts in f32, without a residual.
+  constexpr bool kMayBePairs = std::is_same_v<T, BF16> || !kResidual;
+  Gemm<kMayBePairs>(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
+                    AddResidual<T, kResidual>{args.residual, args.out});
 }
 
 HWY_INLINE void LinearResidualBody(const LinearResidualArgs& args) {

@@ -10,8 +10,9 @@
 
 namespace hstu {
 
-// out = x * weight^T + residual, of the columns [panel_begin * 16, panel_end * 16) only. `residual`
-// may be `out` itself; without data it is left away.
+// out = x * weight^T + residual (x rounded to bf16 where the weight is packed for pairs), of the
+// columns [panel_begin * 16, panel_end * 16) only. `residual` may be `out` itself; without data it
+// is left away.
 struct LinearResidualArgs {
   ConstActivations x;         // [m, HD]
   PackedView weight;          // [C, HD]

@@ -76,6 +76,34 @@ TEST_P(LinearResidual, TakesAndGivesBF16) {
   out.ExpectGapsUntouched();
 }
 
+TEST_P(LinearResidual, OfPairsIsCloseToItsReference) {
+  if (!CanMultiplyBF16Pairs(GetParam())) GTEST_SKIP() << "this processor lacks AVX-512-BF16";
+  const TestMatrix values(44, 59, 7);
+  std::vector<float> dense;
+  for (int64_t row = 0; row < 44; ++row) {
+    dense.insert(dense.end(), values.view().Row(row), values.view().Row(row) + 59);
+  }
+  const PackedMatrix weight(reinterpret_cast<const std::byte*>(dense.data()), DType::kF32, 44, 59,
+                            Products::kBF16Pairs);
+  const auto scratch = AllocateAligned<float>(GemmScratch(59));
+  for (const int64_t rows : {1, 10}) {
+    const TestActivations x(TestMatrix(rows, 59, 1).view(), DType::kBF16);
+    const TestActivations residual(TestMatrix(rows, 44, 2).view(), DType::kBF16);
+    for (const bool adds : {false, true}) {
+      const DType dtype = adds ? DType::kBF16 : DType::kF32;
+      const ConstActivations add = adds ? residual.view() : ConstActivations();
+      const TestActivations actual(TestMatrix(rows, 44, 3).view(), dtype);
+      const TestActivations expected(TestMatrix(rows, 44, 4).view(), dtype);
+      for (const auto& [op, out] : {std::pair{LinearResidualFor(GetParam()), &actual},
+                                    std::pair{&LinearResidualPlain, &expected}}) {
+        op({x.view(), weight, add, out->view(), 0, weight.panels(), scratch.get()});
+      }
+      ExpectClose(actual.floats().view(), expected.floats().view(), adds ? 4e-3 : 1e-5);
+      actual.ExpectGapsUntouched();
+    }
+  }
+}
+
 // One scratch serves all multiplications up to its depth, as those of the head's layers.
 TEST(GemmScratch, HoldsEveryBlockOfAnyDepthUpToItsOwn) {
   for (int64_t k = 1; k < 6000; ++k) {

@@ -13,16 +13,24 @@ namespace hstu {
 
 inline constexpr int kPanelWidth = 16;
 
+// What multiplies bf16 by bf16.
+enum class Products {
+  kF32,        // both are made f32
+  kBF16Pairs,  // two at once, as AVX-512-BF16 does: sum = (sum + a1 * b1) + a0 * b0
+};
+
 // A weight [n, k] packed as the right side of x [m, k] * weight^T -> [m, n]. Columns past n are
-// zero. It owns nothing.
+// zero. For products of pairs a panel is [ceil(k / 2)][16][2] of bf16, zero past k. It owns
+// nothing.
 struct PackedView {
   const std::byte* data = nullptr;
   DType dtype = DType::kF32;  // f32 or bf16
   int64_t n = 0;
   int64_t k = 0;
+  Products products = Products::kF32;
 
   int64_t panels() const { return CeilDiv(n, kPanelWidth); }
-  int64_t bytes() const { return panels() * k * kPanelWidth * static_cast<int64_t>(SizeOf(dtype)); }
+  int64_t bytes() const { return panels() * PanelBytes(); }
   // [k, 16], of f32
   const float* Panel(int64_t panel) const {
     return reinterpret_cast<const float*>(PanelData(panel));
@@ -31,31 +39,45 @@ struct PackedView {
   const BF16* PanelBF16(int64_t panel) const {
     return reinterpret_cast<const BF16*>(PanelData(panel));
   }
-  // Element [row, column] of the weight.
+  // [ceil(k / 2), 16], each the elements of two k, the first in the lower half
+  const uint32_t* PanelPairs(int64_t panel) const {
+    return reinterpret_cast<const uint32_t*>(PanelData(panel));
+  }
+  // Where element [row, column] of the weight lies, in bytes.
+  int64_t Offset(int64_t row, int64_t column) const {
+    const int64_t in_panel = products == Products::kF32
+                                 ? column * kPanelWidth + row % kPanelWidth
+                                 : (column / 2 * kPanelWidth + row % kPanelWidth) * 2 + column % 2;
+    return row / kPanelWidth * PanelBytes() + in_panel * static_cast<int64_t>(SizeOf(dtype));
+  }
   float At(int64_t row, int64_t column) const {
-    const auto element = static_cast<int64_t>(SizeOf(dtype));
-    const int64_t index = column * kPanelWidth + row % kPanelWidth;
-    return LoadFloat(dtype, PanelData(row / kPanelWidth) + index * element);
+    return LoadFloat(dtype, data + Offset(row, column));
   }
 
   // Of either type.
-  const std::byte* PanelData(int64_t panel) const {
-    return data + panel * k * kPanelWidth * static_cast<int64_t>(SizeOf(dtype));
+  const std::byte* PanelData(int64_t panel) const { return data + panel * PanelBytes(); }
+
+ private:
+  int64_t PanelBytes() const {
+    const int64_t rows = products == Products::kF32 ? k : RoundUp(k, 2);
+    return rows * kPanelWidth * static_cast<int64_t>(SizeOf(dtype));
   }
 };
 
 // How a weight [n, k] of a model file is packed: bf16 stays bf16, half the bytes to read; f16 is
-// made f32. Either is exact. The view has no data yet.
-PackedView PackedShape(DType dtype, int64_t n, int64_t k);
+// made f32. Either is exact. For products of pairs all are rounded to bf16. The view has no data
+// yet.
+PackedView PackedShape(DType dtype, int64_t n, int64_t k, Products products = Products::kF32);
 
-// Packs n * k elements of `dtype`, row-major, to `packed`, which has the bytes of PackedShape.
-void PackWeight(const std::byte* data, DType dtype, int64_t n, int64_t k, std::byte* packed);
+// Packs n * k elements of `dtype`, row-major, to `packed`, which has the bytes of `shape`.
+void PackWeight(const std::byte* data, DType dtype, const PackedView& shape, std::byte* packed);
 
 // A packed weight with its memory.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  PackedMatrix(const std::byte* data, DType dtype, int64_t n, int64_t k);
+  PackedMatrix(const std::byte* data, DType dtype, int64_t n, int64_t k,
+               Products products = Products::kF32);
 
   PackedView view() const { return view_; }
   // Implicit: operators take views.

@@ -54,6 +54,52 @@ struct FloatPanels {
   }
 };
 
+// The same of pairs of bf16, where each step of a tile is two of k.
+template <int kPanels>
+struct PairPanels {
+  const uint32_t* data[kPanels];
+
+  HWY_INLINE Pairs Load(int panel, int64_t element) const {
+    return hn::LoadU(PairTag(), data[panel] + element);
+  }
+};
+
+// One element of the left side in all lanes.
+HWY_INLINE Floats Spread(float factor) { return hn::Set(FloatTag(), factor); }
+HWY_INLINE Pairs Spread(uint32_t factors) { return hn::Set(PairTag(), factors); }
+
+// sum + a * b
+HWY_INLINE Floats AddProduct(Floats sum, Floats a, Floats b) { return hn::MulAdd(a, b, sum); }
+
+// (sum + second a * second b) + first a * first b: what AVX-512-BF16 does in one instruction, which
+// takes subnormals as 0. It is written out, as Highway 1.0 has no target with it; engines ask for
+// pairs on such a processor alone (base/cpu.h).
+HWY_INLINE Floats AddProduct(Floats sum, Pairs a, Pairs b) {
+#if HWY_TARGET == HWY_AVX3
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+  return sum;
+#else
+  const Pairs upper = hn::Set(PairTag(), 0xffff0000u);
+  const auto second = [&](Pairs pairs)
+                          HWY_ATTR { return hn::BitCast(FloatTag(), hn::And(pairs, upper)); };
+  const auto first = [](Pairs pairs)
+                         HWY_ATTR { return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pairs)); };
+  return hn::MulAdd(first(a), first(b), hn::MulAdd(second(a), second(b), sum));
+#endif
+}
+
+HWY_INLINE uint32_t BF16Bits(BF16 value) { return value.bits; }
+HWY_INLINE uint32_t BF16Bits(float value) { return BF16FromFloat(value); }
+
+// A row of bf16, or of floats that are rounded to it, as pairs, kStep apart; past an odd end 0.
+template <int kStep, class T>
+HWY_INLINE void CopyPairs(const T* HWY_RESTRICT from, int64_t count, uint32_t* HWY_RESTRICT to) {
+  for (int64_t i = 0; i + 2 <= count; i += 2) {
+    to[i / 2 * kStep] = BF16Bits(from[i]) | BF16Bits(from[i + 1]) << 16;
+  }
+  if (count % 2 != 0) to[count / 2 * kStep] = BF16Bits(from[count - 1]);
+}
+
 // Asks for no memory ahead of time: the processor's own guesses do.
 struct NotAhead {
   HWY_INLINE void operator()(int64_t) const {}
@@ -104,26 +150,25 @@ struct Tile {
     }
   }
 
-  // sum[r][:] += sum over k of a[k * kStepK + r * kStepRow] * b[panel][k * 16 + :], k ascending.
-  // ahead(step) may ask for memory that a later tile needs.
-  template <int kStepK, int kStepRow, class Panels, class Ahead = NotAhead>
-  HWY_INLINE void MultiplyAdd(const float* HWY_RESTRICT a, const Panels& b, int64_t k,
+  // sum[r][:] += sum over k of a[k * kStepK + r * kStepRow] * b[panel][k * 16 + :], k ascending;
+  // of floats, or of pairs. ahead(step) may ask for memory that a later tile needs.
+  template <int kStepK, int kStepRow, class Factor, class Panels, class Ahead = NotAhead>
+  HWY_INLINE void MultiplyAdd(const Factor* HWY_RESTRICT a, const Panels& b, int64_t k,
                               const Ahead& ahead = Ahead()) {
-    const FloatTag d;
     HWY_UNROLL(1)
     for (int64_t step = 0; step < k; ++step) {
       ahead(step);
-      Floats row[kVectors];
+      decltype(Spread(*a)) row[kVectors];
       HWY_UNROLL(8)
       for (int v = 0; v < kVectors; ++v) {
         row[v] = b.Load(v / kVectorsPerPanel, step * kPanelWidth + (v % kVectorsPerPanel) * kLanes);
       }
       HWY_UNROLL(12)
       for (int r = 0; r < kRows; ++r) {
-        const Floats factor = hn::Set(d, a[step * kStepK + r * kStepRow]);
+        const auto factor = Spread(a[step * kStepK + r * kStepRow]);
         HWY_UNROLL(8)
         for (int v = 0; v < kVectors; ++v) {
-          sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+          sum[r][v] = AddProduct(sum[r][v], factor, row[v]);
         }
       }
     }

@@ -23,6 +23,10 @@ using Floats = hn::Vec<FloatTag>;
 using HalfBits = hn::Rebind<uint16_t, FloatTag>;  // as many 16-bit lanes
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
 
+// Pairs of bf16, as many as Floats has lanes: the first of each in the lower half.
+using PairTag = hn::RebindToUnsigned<FloatTag>;
+using Pairs = hn::Vec<PairTag>;
+
 // Which lanes of a vector exist: all, or the first `count`, at least one.
 struct All {};
 struct First {
@@ -37,6 +41,12 @@ HWY_INLINE Floats FloatsFromBF16(hn::Vec<HalfBits> bits) {
 HWY_INLINE Floats FloatsFromF16(hn::Vec<HalfBits> bits) {
   const hn::Rebind<hwy::float16_t, FloatTag> f16;
   return hn::PromoteTo(FloatTag(), hn::BitCast(f16, bits));
+}
+
+// Element i of each as pair i.
+HWY_INLINE Pairs PairsOf(hn::Vec<HalfBits> first, hn::Vec<HalfBits> second) {
+  const PairTag d;
+  return hn::Or(hn::PromoteTo(d, first), hn::ShiftLeft<16>(hn::PromoteTo(d, second)));
 }
 
 // To nearest, ties to even; NaN stays NaN.

@@ -58,6 +58,7 @@ std::string CacheIdentity(const ModelFiles& model, const CacheNumerics& numerics
   hash.Add(numerics.isa);
   hash.Add(numerics.fused_ops);
   hash.Add(numerics.activation_type);
+  hash.Add(static_cast<int64_t>(numerics.products));
   hash.Add(numerics.storage_type);
   hash.Add(numerics.page_tokens);
   hash.Add(int64_t{numerics.disable_context});

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/panel.h"
 #include "model/weights.h"
 
 namespace hstu {
@@ -14,7 +15,8 @@ struct CacheNumerics {
   std::string isa;
   std::string fused_ops;
   std::string activation_type;  // "f32"
-  std::string storage_type;     // of K and V
+  Products products = Products::kF32;
+  std::string storage_type;  // of K and V
   int64_t page_tokens = 0;
   bool disable_context = false;     // tokens stand for other features
   std::string embedding_operators;  // IdentityOf those from libraries

@@ -63,7 +63,7 @@ TEST_F(CacheIdentityTest, IsTheSameForTheSame) {
 }
 
 TEST_F(CacheIdentityTest, EveryFactChangesIt) {
-  std::vector<CacheNumerics> all(8, {"avx2", "all", "f32", "f32", 32, false, ""});
+  std::vector<CacheNumerics> all(9, {"avx2", "all", "f32", Products::kF32, "f32", 32, false, ""});
   all[1].isa = "avx512";
   all[2].fused_ops = "none";
   all[3].activation_type = "bf16";
@@ -71,6 +71,7 @@ TEST_F(CacheIdentityTest, EveryFactChangesIt) {
   all[5].page_tokens = 64;
   all[6].disable_context = true;
   all[7].embedding_operators = "another library";
+  all[8].products = Products::kBF16Pairs;
   std::set<std::string> identities;
   for (const CacheNumerics& numerics : all) identities.insert(Now(numerics));
   EXPECT_EQ(identities.size(), all.size());

@@ -18,8 +18,9 @@ constexpr std::int64_t kUvqkParts = 4;
 // block it only counts.
 class Placer {
  public:
-  Placer(const ModelFiles& files, const ModelPart& part, const std::byte* block, std::byte* fill)
-      : files_(files), part_(part), block_(block), fill_(fill) {}
+  Placer(const ModelFiles& files, const ModelPart& part, Products products, const std::byte* block,
+         std::byte* fill)
+      : files_(files), part_(part), products_(products), block_(block), fill_(fill) {}
 
   std::int64_t used() const { return used_; }
 
@@ -34,9 +35,9 @@ class Placer {
     return Floats(at, size);
   }
 
-  PackedView Matrix(const std::string& name) {
+  PackedView Matrix(const std::string& name, Products products) {
     const WeightView& weight = *files_.Find(name);
-    return Matrix(weight.data, weight.dtype, weight.shape[0], weight.shape[1]);
+    return Matrix(weight.data, weight.dtype, weight.shape[0], weight.shape[1], products);
   }
 
   // The same of tensors that have the heads of all ranks, `parts` times HD elements.
@@ -48,17 +49,19 @@ class Placer {
   }
   // Rows [parts, HD] of a matrix.
   PackedView HeadsRows(const std::string& name, std::int64_t parts) {
-    if (part_.head_ranks == 1) return Matrix(name);
+    if (part_.head_ranks == 1) return Matrix(name, products_);
     const WeightView& weight = *files_.Find(name);
     const std::vector<std::byte> own = OwnHeads(weight, parts, weight.shape[1]);
-    return Matrix(own.data(), weight.dtype, weight.shape[0] / part_.head_ranks, weight.shape[1]);
+    return Matrix(own.data(), weight.dtype, weight.shape[0] / part_.head_ranks, weight.shape[1],
+                  products_);
   }
   // Columns [HD] of a matrix.
   PackedView HeadsColumns(const std::string& name) {
-    if (part_.head_ranks == 1) return Matrix(name);
+    if (part_.head_ranks == 1) return Matrix(name, products_);
     const WeightView& weight = *files_.Find(name);
     const std::vector<std::byte> own = OwnHeads(weight, weight.shape[0], 1);
-    return Matrix(own.data(), weight.dtype, weight.shape[0], weight.shape[1] / part_.head_ranks);
+    return Matrix(own.data(), weight.dtype, weight.shape[0], weight.shape[1] / part_.head_ranks,
+                  products_);
   }
 
  private:
@@ -69,10 +72,11 @@ class Placer {
     return Floats(at, size);
   }
 
-  PackedView Matrix(const std::byte* data, DType dtype, std::int64_t n, std::int64_t k) {
-    PackedView view = PackedShape(dtype, n, k);
+  PackedView Matrix(const std::byte* data, DType dtype, std::int64_t n, std::int64_t k,
+                    Products products) {
+    PackedView view = PackedShape(dtype, n, k, products);
     const std::int64_t at = Take(static_cast<std::size_t>(view.bytes()));
-    if (fill_ != nullptr) PackWeight(data, dtype, n, k, fill_ + at);
+    if (fill_ != nullptr) PackWeight(data, dtype, view, fill_ + at);
     if (block_ != nullptr) view.data = block_ + at;
     return view;
   }
@@ -109,6 +113,7 @@ class Placer {
 
   const ModelFiles& files_;
   const ModelPart& part_;
+  const Products products_;  // of the layers
   const std::byte* const block_;
   std::byte* const fill_;
   std::int64_t used_ = 0;
@@ -129,7 +134,7 @@ LayerWeights PlaceLayer(std::int64_t index, Placer* place) {
 
 HeadLayer PlaceHeadLayer(const ModelConfig& config, std::size_t index, Placer* place) {
   HeadLayer layer;
-  layer.weight = place->Matrix(fmt::format("head.{}.weight", index));
+  layer.weight = place->Matrix(fmt::format("head.{}.weight", index), Products::kF32);
   layer.bias = config.prediction_head_bias
                    ? place->Vector(fmt::format("head.{}.bias", index))
                    : place->Zeros(static_cast<std::size_t>(config.prediction_head_arch[index]));
@@ -150,20 +155,21 @@ DenseWeights Place(const ModelFiles& files, Placer* place) {
 
 }  // namespace
 
-std::int64_t DenseWeightBytes(const ModelFiles& files, const ModelPart& part) {
-  Placer place(files, part, nullptr, nullptr);
+std::int64_t DenseWeightBytes(const ModelFiles& files, const ModelPart& part, Products products) {
+  Placer place(files, part, products, nullptr, nullptr);
   Place(files, &place);
   return place.used();
 }
 
-void PackDenseWeights(const ModelFiles& files, const ModelPart& part, std::byte* block) {
-  Placer place(files, part, block, block);
+void PackDenseWeights(const ModelFiles& files, const ModelPart& part, Products products,
+                      std::byte* block) {
+  Placer place(files, part, products, block, block);
   Place(files, &place);
 }
 
-DenseWeights ViewDenseWeights(const ModelFiles& files, const ModelPart& part,
+DenseWeights ViewDenseWeights(const ModelFiles& files, const ModelPart& part, Products products,
                               const std::byte* block) {
-  Placer place(files, part, block, nullptr);
+  Placer place(files, part, products, block, nullptr);
   return Place(files, &place);
 }
 

@@ -35,14 +35,17 @@ struct DenseWeights {
   std::vector<HeadLayer> head;
 };
 
-// Of the block. `part`: of the layers one rank's heads alone.
-std::int64_t DenseWeightBytes(const ModelFiles& files, const ModelPart& part = {});
+// Of the block. `part`: of the layers one rank's heads alone. `products`: of the layers; the head
+// works in f32.
+std::int64_t DenseWeightBytes(const ModelFiles& files, const ModelPart& part = {},
+                              Products products = Products::kF32);
 
 // Fills a block of DenseWeightBytes, aligned as kernels' memory is.
-void PackDenseWeights(const ModelFiles& files, const ModelPart& part, std::byte* block);
+void PackDenseWeights(const ModelFiles& files, const ModelPart& part, Products products,
+                      std::byte* block);
 
 // What lies where in a block that was filled from files of this config and these dtypes.
-DenseWeights ViewDenseWeights(const ModelFiles& files, const ModelPart& part,
+DenseWeights ViewDenseWeights(const ModelFiles& files, const ModelPart& part, Products products,
                               const std::byte* block);
 
 }  // namespace hstu

@@ -16,30 +16,31 @@ Result<Model> Model::Load(const std::string& folder, const ModelPart& part) {
   return Pack(std::move(files), part);
 }
 
-Model Model::Pack(ModelFiles files, const ModelPart& part) {
-  Model model(std::move(files), part);
+Model Model::Pack(ModelFiles files, const ModelPart& part, Products products) {
+  Model model(std::move(files), part, products);
   model.block_ = AllocateAligned<std::byte>(model.packed_bytes_);
-  PackDenseWeights(model.files_, part, model.block_.get());
-  model.dense_ = ViewDenseWeights(model.files_, part, model.block_.get());
+  PackDenseWeights(model.files_, part, products, model.block_.get());
+  model.dense_ = ViewDenseWeights(model.files_, part, products, model.block_.get());
   return model;
 }
 
 Result<Model> Model::LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed) {
-  Model model(std::move(files), part);
+  Model model(std::move(files), part, Products::kF32);
   if (static_cast<std::int64_t>(packed.bytes().size()) != model.packed_bytes_) {
     return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, the model's packed weights {}",
                      packed.path(), packed.bytes().size(), model.packed_bytes_);
   }
-  model.dense_ = ViewDenseWeights(model.files_, part, packed.bytes().data());
+  model.dense_ = ViewDenseWeights(model.files_, part, model.products_, packed.bytes().data());
   model.mapped_ = std::move(packed);
   return model;
 }
 
-Model::Model(ModelFiles files, const ModelPart& part)
+Model::Model(ModelFiles files, const ModelPart& part, Products products)
     : files_(std::move(files)),
       part_(part),
+      products_(products),
       config_(files_.config()),
-      packed_bytes_(DenseWeightBytes(files_, part)) {
+      packed_bytes_(DenseWeightBytes(files_, part, products)) {
   config_.num_attention_heads /= part_.head_ranks;
   FindTables();
 }

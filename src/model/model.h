@@ -23,8 +23,9 @@ class Model {
   // Errors (kBadModel) name file, tensor or key.
   // `part`: what one of several ranks holds. Its config() then has the rank's own heads alone.
   static Result<Model> Load(const std::string& folder, const ModelPart& part = {});
-  // Of files that were loaded with the same part.
-  static Model Pack(ModelFiles files, const ModelPart& part = {});
+  // Of files that were loaded with the same part; `products`: of the layers.
+  static Model Pack(ModelFiles files, const ModelPart& part = {},
+                    Products products = Products::kF32);
   // With dense weights that PackDenseWeights packed into a file, which is mapped. Errors
   // (kBadModel): its size is not that of these files' weights.
   static Result<Model> LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed);
@@ -32,6 +33,7 @@ class Model {
   const ModelFiles& files() const { return files_; }
   const ModelConfig& config() const { return config_; }
   const ModelPart& part() const { return part_; }
+  Products products() const { return products_; }
   const std::vector<LayerWeights>& layers() const { return dense_.layers; }
   const std::vector<HeadLayer>& head() const { return dense_.head; }
   RowTable item_table() const { return item_table_; }
@@ -43,11 +45,12 @@ class Model {
   std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
-  Model(ModelFiles files, const ModelPart& part);
+  Model(ModelFiles files, const ModelPart& part, Products products);
   void FindTables();
 
   ModelFiles files_;
   ModelPart part_;
+  Products products_;                 // of activations and the layers' weights
   ModelConfig config_;                // of this part
   AlignedArray<std::byte> block_;     // where this process packed
   std::optional<MappedFile> mapped_;  // where they came packed
