@@ -101,10 +101,15 @@ TEST_P(ExampleData, AucsAreTorchs) {
 // bf16 activations move an AUC of at least 50 positives by at most 0.001, int8 K and V by 0.002.
 TEST_P(ExampleData, SmallerTypesMoveAucsLittle) {
   const nlohmann::json f32 = Evaluate({});
-  // The instruction of AVX-512-BF16, emulated.
-  const std::vector<std::string> pairs{"--dtype", "bf16", "--bf16-products", "on", "--isa", "avx2"};
-  const std::pair<std::vector<std::string>, double> types[] = {{{"--dtype", "bf16"}, 0.001},
+  const std::vector<std::string> off{"--dtype", "bf16", "--bf16-products", "off"};
+  // Those of AVX-512-BF16 and AMX-BF16, emulated.
+  const std::vector<std::string> pairs{"--dtype", "bf16",  "--bf16-products",
+                                       "pairs",   "--isa", "avx2"};
+  std::vector<std::string> tiles = pairs;
+  tiles[3] = "tiles";
+  const std::pair<std::vector<std::string>, double> types[] = {{off, 0.001},
                                                                {pairs, 0.001},
+                                                               {tiles, 0.001},
                                                                {{"--kv-dtype", "f16"}, 0.001},
                                                                {{"--kv-dtype", "int8"}, 0.002}};
   for (const auto& [options, most] : types) {

@@ -14,6 +14,7 @@
 #include "base/cpu.h"
 #include "base/test_rounds.h"
 #include "hstu/hstu.hpp"
+#include "kernels/products.h"
 
 namespace hstu {
 
@@ -89,7 +90,7 @@ inline const std::vector<std::string>& GoldenNames() {
 struct DTypes {
   const char* dtype;
   const char* kv_dtype;
-  // "on" is emulated where the CPU lacks the instruction, on AVX2 if need be.
+  // Emulated where the CPU lacks the instruction, on AVX2 if need be.
   const char* bf16_products = "off";
 
   double tolerance() const {  // of logits
@@ -102,14 +103,17 @@ struct DTypes {
     if (!WorkOn(SupportedIsas().back())) options->isa = IsaName(Isa::kAvx2);
   }
   bool WorkOn(Isa isa) const {
-    return std::string(bf16_products) == "off" || CanMultiplyBF16Pairs(isa);
+    const std::string name = bf16_products;
+    if (name == "off") return true;
+    return CanMultiply(name == "tiles" ? Products::kBF16Tiles : Products::kBF16Pairs, isa);
   }
 };
 
 inline constexpr DTypes kAllDTypes[] = {
-    {"f32", "f32"},   {"f32", "bf16"},        {"f32", "f16"},
-    {"f32", "int8"},  {"bf16", "f32"},        {"bf16", "bf16"},
-    {"bf16", "int8"}, {"bf16", "bf16", "on"}, {"bf16", "int8", "on"}};
+    {"f32", "f32"},           {"f32", "bf16"},           {"f32", "f16"},
+    {"f32", "int8"},          {"bf16", "f32"},           {"bf16", "bf16"},
+    {"bf16", "int8"},         {"bf16", "bf16", "pairs"}, {"bf16", "bf16", "tiles"},
+    {"bf16", "int8", "tiles"}};
 
 inline Engine Load(const std::string& model, const EngineOptions& options = {}) {
   Result<Engine> engine = Engine::Load(model, options);

@@ -60,7 +60,7 @@ TEST_P(Golden, HoldsInEveryTypeOfActivationsKeysAndValues) {
       EngineOptions options;
       types.Set(&options);
       options.isa = IsaName(isa);
-      SCOPED_TRACE(options.dtype + ", K and V " + options.kv_dtype + ", products of pairs " +
+      SCOPED_TRACE(options.dtype + ", K and V " + options.kv_dtype + ", bf16 products " +
                    options.bf16_products);
       ExpectExpected(golden, Rank(golden, options), types.tolerance());
     }

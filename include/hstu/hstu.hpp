@@ -102,8 +102,9 @@ struct EngineOptions {
   std::string isa;                // "scalar", "avx2", "avx512"; empty: the best that the CPU has
   std::string fused_ops = "all";  // "all", "none", or names joined by commas
   std::string dtype = "f32";      // of activations: "f32", "bf16"; sums are f32
-  // How bf16 activations are multiplied: "on": with weights and K in bf16, two products at once, as
-  // AVX-512-BF16 does; "off": in f32; "auto": "on" where the processor has that instruction.
+  // How bf16 activations are multiplied with weights, and with K and V in bf16: "tiles": as
+  // AMX-BF16 does; "pairs": as AVX-512-BF16 does; "off": in f32; "auto": the fastest on this
+  // processor.
   std::string bf16_products = "auto";
   // Of K and V: "f32", "bf16", "f16", "int8"; empty: that of activations. With or without a cache:
   // what is read is what is kept.
@@ -179,7 +180,7 @@ struct TierStats {
 struct EngineStats {
   std::int64_t arena_bytes = 0;   // of all steps together, known before the first
   std::int64_t weight_bytes = 0;  // dense weights as they are held; tables stay mapped
-  bool bf16_products = false;     // pairs of bf16 are multiplied, see EngineOptions
+  std::string bf16_products;      // "off", "pairs" or "tiles", see EngineOptions
   std::int64_t steps = 0;
   std::int64_t tokens = 0;             // computed, history and candidates
   std::int64_t kv_bytes = 0;           // that the KV cache takes at most; 0 without one

@@ -15,6 +15,7 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const Subject& subject)
           {"target", metadata.target},
           {"activations", metadata.dtype},
           {"K and V", metadata.kv_dtype},
+          {"products of bf16", metadata.bf16_products},
           {"buckets", std::to_string(metadata.buckets.size())},
           {"requests", subject.options.requests},
           {"threads", std::to_string(subject.threads)}};

@@ -28,6 +28,7 @@ EngineOptions Subject::OptionsOf(bool compiled, bool kv_cache) const {
   engine.isa = IsaName(isa);
   engine.dtype = metadata.dtype;
   engine.kv_dtype = metadata.kv_dtype;
+  engine.bf16_products = metadata.bf16_products;
   engine.page_size = metadata.page_size;
   engine.kv_cache = kv_cache;
   engine.artifacts = compiled ? options.artifacts : std::string();

@@ -1,8 +1,11 @@
 #include "base/cpu.h"
 
+#include <cpuid.h>
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -25,7 +28,7 @@ constexpr IsaEntry kIsas[] = {
 };
 
 std::vector<Isa> DetectIsas() {
-  const int64_t supported = hwy::SupportedTargets() | HWY_EMU128;
+  const int64_t supported = (hwy::SupportedTargets() & HWY_TARGETS) | HWY_EMU128;
   std::vector<Isa> isas;
   for (const IsaEntry& entry : kIsas) {
     if (supported & entry.target) isas.push_back(entry.isa);
@@ -64,11 +67,24 @@ Result<Isa> ParseIsa(std::string_view name) {
                    "isa {}: no such instruction set; use scalar, avx2 or avx512", name);
 }
 
-bool HasBF16Instruction(Isa isa) {
-  return isa == Isa::kAvx512 && __builtin_cpu_supports("avx512bf16") != 0;
+bool HasBF16Pairs() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
+bool HasBF16Tiles() {
+  constexpr unsigned kBoth = 1u << 22 | 1u << 24;  // AMX-BF16 and AMX-TILE
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kBoth) == kBoth;
 }
 
-bool CanMultiplyBF16Pairs(Isa isa) { return isa != Isa::kAvx512 || HasBF16Instruction(isa); }
+bool MayUseBF16Tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>, Linux 5.16
+  constexpr long kTileData = 18;               // 8 KiB of a thread's state
+  static const bool allowed =
+      HasBF16Tiles() && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return allowed;
+}
 
 int AvailableProcessors() {
   cpu_set_t set;

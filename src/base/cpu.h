@@ -20,10 +20,11 @@ const std::vector<Isa>& SupportedIsas();
 // The instruction set of that name; the best one for "". Errors: unknown, or not on this machine.
 Result<Isa> ParseIsa(std::string_view name);
 
-// Whether the kernels of `isa` multiply pairs of bf16 by an instruction that this machine has.
-bool HasBF16Instruction(Isa isa);
-// Whether they can here: those of kAvx512 by that instruction alone, the others slowly without it.
-bool CanMultiplyBF16Pairs(Isa isa);
+// Whether the processor multiplies pairs of bf16 (AVX-512-BF16), and tiles of bf16 (AMX-BF16).
+bool HasBF16Pairs();
+bool HasBF16Tiles();
+// Whether the system lets this process use tiles, which the first call asks for.
+bool MayUseBF16Tiles();
 
 // Processors that the process may run on.
 int AvailableProcessors();

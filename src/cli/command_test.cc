@@ -87,13 +87,13 @@ TEST(Info, TellsBeforeTheFirstStepWhatAnEngineTakes) {
   EXPECT_GT(engine["arena_bytes"], 0);
   EXPECT_GT(engine["weight_bytes"], 0);
   EXPECT_EQ(engine["kv_cache_bytes"], 0);
-  EXPECT_EQ(engine["bf16_products"], false);
+  EXPECT_EQ(engine["bf16_products"], "off");
   EXPECT_EQ(engine["arena_bytes"],
             with({"bench", "--requests", requests, "--repeat", "1"})["arena_bytes"]);
-  const auto pairs = with({"info", "--dtype", "bf16", "--bf16-products", "on", "--isa", "avx2"});
-  EXPECT_EQ(pairs["engine"]["bf16_products"], true);
+  const auto pairs = with({"info", "--dtype", "bf16", "--bf16-products", "pairs", "--isa", "avx2"});
+  EXPECT_EQ(pairs["engine"]["bf16_products"], "pairs");
   EXPECT_LT(pairs["engine"]["weight_bytes"], engine["weight_bytes"]);
-  const Outcome refused = RunHstu({"info", "--model", model, "--bf16-products", "on"});
+  const Outcome refused = RunHstu({"info", "--model", model, "--bf16-products", "tiles"});
   EXPECT_NE(refused.status, kExitOk);
   EXPECT_THAT(refused.err, HasSubstr("needs dtype bf16"));
 }

@@ -47,8 +47,10 @@ Status CompleteLengths(CompileArguments* arguments) {
 
 std::string Describe(const CompileReport& report, double seconds) {
   const Metadata& metadata = report.metadata;
-  std::string text = fmt::format("{}, {}, K and V {}, {}\n", metadata.target, metadata.dtype,
-                                 metadata.kv_dtype, metadata.compiler);
+  const std::string products =
+      metadata.bf16_products == "off" ? "" : fmt::format(" in {}", metadata.bf16_products);
+  std::string text = fmt::format("{}, {}{}, K and V {}, {}\n", metadata.target, metadata.dtype,
+                                 products, metadata.kv_dtype, metadata.compiler);
   for (const BucketRecord& bucket : metadata.buckets) {
     fmt::format_to(std::back_inserter(text), "  {:>8} tokens x {:<4} {:<24} arena {:.1f} MB\n",
                    bucket.seq_len, bucket.batch, bucket.library,
@@ -129,6 +131,7 @@ Runner AddCompile(CLI::App& app) {
   app.add_option("--kv-dtype", options.kv_dtype,
                  "type of K and V: f32, bf16, f16, int8; by default that of the activations")
       ->check(CLI::IsMember({"f32", "bf16", "f16", "int8"}));
+  AddBF16ProductsOption(app, options.bf16_products);
   app.add_option("--max-step-tokens", options.step_tokens,
                  "the most tokens of a step, as the engine will be told")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))

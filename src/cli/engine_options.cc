@@ -43,18 +43,23 @@ void AddCapacityOptions(CLI::App& app, EngineOptions& options) {
       ->group(kGroup);
 }
 
+CLI::Option* AddBF16ProductsOption(CLI::App& app, std::string& products) {
+  return app
+      .add_option("--bf16-products", products,
+                  "how bf16 is multiplied: as AMX-BF16 (tiles) or AVX-512-BF16 (pairs) do, or in "
+                  "f32 (off); "
+                  "auto: the fastest that this CPU has")
+      ->check(CLI::IsMember({"auto", "tiles", "pairs", "off"}))
+      ->capture_default_str();
+}
+
 void AddEngineOptions(CLI::App& app, EngineOptions& options) {
   AddCapacityOptions(app, options);
   app.add_option("--dtype", options.dtype, "type of the activations: f32, bf16")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str()
       ->group(kGroup);
-  app.add_option(
-         "--bf16-products", options.bf16_products,
-         "multiply bf16 in pairs, as AVX-512-BF16 does: auto (where the CPU has it), on, off")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
-      ->capture_default_str()
-      ->group(kGroup);
+  AddBF16ProductsOption(app, options.bf16_products)->group(kGroup);
   app.add_option("--isa", options.isa, "instruction set: scalar, avx2, avx512; the best by default")
       ->group(kGroup);
   app.add_option("--fused-ops", options.fused_ops, "fused operators: all, none, or NAME,...")

@@ -13,6 +13,9 @@ namespace hstu {
 // Threads, and the KV cache and its size.
 void AddCapacityOptions(CLI::App& app, EngineOptions& options);
 
+// EngineOptions::bf16_products, which compiling has too.
+CLI::Option* AddBF16ProductsOption(CLI::App& app, std::string& products);
+
 // Declares them on `app`; parsing fills `options`, which must live until then.
 void AddEngineOptions(CLI::App& app, EngineOptions& options);
 

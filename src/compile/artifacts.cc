@@ -93,6 +93,7 @@ Status Artifacts::Check(const ArtifactUse& use) {
   wanted_ = metadata_;
   wanted_.dtype = NameOf(use.dtype);
   wanted_.kv_dtype = NameOf(use.kv_dtype);
+  wanted_.bf16_products = use.bf16_products;
   wanted_.page_size = use.page_size;
   if (metadata_.abi != kKernelAbi) return Differs("abi", metadata_.abi, kKernelAbi);
   const std::string fingerprint = Fingerprint(*use.files);
@@ -119,10 +120,25 @@ Status Artifacts::Check(const ArtifactUse& use) {
   if (metadata_.kv_dtype != NameOf(use.kv_dtype)) {
     return Differs("kv_dtype", metadata_.kv_dtype, NameOf(use.kv_dtype));
   }
+  HSTU_RETURN_IF_ERROR(CheckProducts(use));
   if (metadata_.page_size != use.page_size) {
     return Differs("page_size", std::to_string(metadata_.page_size), std::to_string(use.page_size));
   }
   num_stages_ = use.files->config().stages.size();
+  return {};
+}
+
+Status Artifacts::CheckProducts(const ArtifactUse& use) {
+  if (use.bf16_products != "auto" && use.bf16_products != metadata_.bf16_products) {
+    return Differs("bf16_products", metadata_.bf16_products, use.bf16_products);
+  }
+  const Result<Products> products = ChooseProducts(metadata_.bf16_products, use.dtype, isa_);
+  if (!products.ok()) {
+    const Result<Products> best = ChooseProducts("auto", use.dtype, isa_);
+    return Differs("bf16_products", metadata_.bf16_products,
+                   fmt::format("{}, the best of this processor", NameOf(best.value())));
+  }
+  products_ = products.value();
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include "compile/metadata.h"
 #include "compile/step_plan.h"
 #include "hstu/hstu.hpp"
+#include "kernels/products.h"
 #include "model/weights.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_dtype.h"
@@ -35,6 +36,7 @@ struct ArtifactUse {
   const ModelFiles* files;
   DType dtype;
   KvDType kv_dtype;
+  std::string bf16_products;  // the option; "auto": those of the artifacts
   int64_t page_size;
   std::string isa;  // the option; empty: that of the artifacts
 };
@@ -57,6 +59,8 @@ class Artifacts {
 
   // Whose bits all buckets give.
   Isa isa() const { return isa_; }
+  // How they multiply bf16.
+  Products products() const { return products_; }
   // The packed weights. To be taken once.
   MappedFile TakeWeights() { return std::move(*weights_); }
   // Of the largest plan.
@@ -89,6 +93,7 @@ class Artifacts {
   Artifacts(std::string folder, std::string model, Metadata metadata)
       : folder_(std::move(folder)), model_(std::move(model)), metadata_(std::move(metadata)) {}
   Status Check(const ArtifactUse& use);
+  Status CheckProducts(const ArtifactUse& use);
   Status CheckFiles();
   void MakeSlots();
   Status LoadSlot(Slot* slot);
@@ -106,6 +111,7 @@ class Artifacts {
   const Metadata metadata_;
   Metadata wanted_;  // of artifacts that would fit
   Isa isa_ = Isa::kScalar;
+  Products products_ = Products::kF32;
   std::size_t num_stages_ = 0;
   std::optional<MappedFile> weights_;
   Operators builtin_{};

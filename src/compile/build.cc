@@ -98,7 +98,9 @@ class Build {
                        "kv_dtype \"{}\": K and V are kept in f32, bf16, f16 or int8",
                        options_.kv_dtype);
     }
-    special_ = {*dtype, *kv, options_.page_size, options_.kv_cache};
+    HSTU_ASSIGN_OR_RETURN(const Products products,
+                          ChooseProducts(options_.bf16_products, *dtype, target_.isa));
+    special_ = {*dtype, *kv, products, options_.page_size, options_.kv_cache};
     // As the engine does: nothing of such a model is kept.
     if (files_.config().contextual_mask && *kv == KvDType::kInt8) special_.kv_dtype = KvDType::kF32;
     return {};
@@ -132,6 +134,7 @@ class Build {
     metadata.target = target_.name;
     metadata.dtype = NameOf(special_.dtype);
     metadata.kv_dtype = NameOf(special_.kv_dtype);
+    metadata.bf16_products = NameOf(special_.products);
     metadata.page_size = options_.page_size;
     metadata.kv_cache = options_.kv_cache;
     metadata.step_tokens = options_.step_tokens;
@@ -145,9 +148,10 @@ class Build {
   Status WriteWeights() {
     WeightsRecord& weights = report_.metadata.weights;
     weights.file = kWeightsFile;
-    weights.bytes = DenseWeightBytes(files_);
+    weights.bytes = DenseWeightBytes(files_, {}, special_.products);
     const bool alike = earlier_ && earlier_->abi == report_.metadata.abi &&
                        earlier_->model_fingerprint == report_.metadata.model_fingerprint &&
+                       earlier_->bf16_products == report_.metadata.bf16_products &&
                        earlier_->weights.file == kWeightsFile;
     if (alike) {
       const Result<MappedFile> file = MappedFile::Open(Out(kWeightsFile));
@@ -158,7 +162,7 @@ class Build {
       }
     }
     const auto block = AllocateAligned<std::byte>(weights.bytes);
-    PackDenseWeights(files_, {}, Products::kF32, block.get());
+    PackDenseWeights(files_, {}, special_.products, block.get());
     const std::span bytes(block.get(), static_cast<std::size_t>(weights.bytes));
     weights.xxh3 = Xxh3(bytes);
     return WriteWholeFile(Out(kWeightsFile),

@@ -21,7 +21,8 @@ struct CompileOptions {
   std::string target = "native";
   bool kv_cache = false;
   int64_t page_size = 32;
-  std::string kv_dtype;  // empty: that of the activations
+  std::string kv_dtype;                // empty: that of the activations
+  std::string bf16_products = "auto";  // see EngineOptions
   // The most tokens of a step: EngineOptions::max_step_tokens of the engine that will run it.
   int64_t step_tokens = kDefaultStepTokens;
   int threads = 0;  // compilers at a time; 0: one a processor

@@ -29,6 +29,18 @@ std::string Literal(DType dtype) {
   return {};
 }
 
+std::string Literal(Products products) {
+  switch (products) {
+    case Products::kF32:
+      return "Products::kF32";
+    case Products::kBF16Pairs:
+      return "Products::kBF16Pairs";
+    case Products::kBF16Tiles:
+      return "Products::kBF16Tiles";
+  }
+  return "";
+}
+
 std::string Literal(KvDType dtype) {
   switch (dtype) {
     case KvDType::kF32:
@@ -62,11 +74,12 @@ class Constants {
     View(member, cols, stride);
     Set(member + ".dtype", Literal(dtype));
   }
-  void Weight(const std::string& member, int64_t n, int64_t k, std::optional<DType> dtype) {
+  void Weight(const std::string& member, int64_t n, int64_t k, std::optional<DType> dtype,
+              Products products) {
     Set(member + ".n", n);
     Set(member + ".k", k);
     if (dtype) Set(member + ".dtype", Literal(*dtype));
-    Set(member + ".products", "Products::kF32");
+    Set(member + ".products", Literal(products));
   }
   const std::string& text() const { return text_; }
 
@@ -87,7 +100,7 @@ struct Model {
     std::optional<DType> type;
     for (int64_t i = 0; i < config.num_layers; ++i) {
       const WeightView& weight = *files.Find(fmt::format("layers.{}.{}", i, name));
-      const DType packed = PackedShape(weight.dtype, 1, 1).dtype;
+      const DType packed = PackedShape(weight.dtype, 1, 1, special.products).dtype;
       if (type && *type != packed) return std::nullopt;
       type = packed;
     }
@@ -122,7 +135,8 @@ void LayerNorm(const Model& model, Constants* constants) {
 
 void InLinearSilu(const Model& model, Constants* constants) {
   constants->View("x", model.width, model.width, DType::kF32);
-  constants->Weight("weight", 4 * model.attention, model.width, model.PackedType("uvqk.weight"));
+  constants->Weight("weight", 4 * model.attention, model.width, model.PackedType("uvqk.weight"),
+                    model.special.products);
   constants->View("out", 4 * model.attention, 4 * model.attention, model.special.dtype);
 }
 
@@ -140,7 +154,9 @@ void QuantizePage(const Model& model, Constants* constants) {
 
 void HstuAttention(const Model& model, Constants* constants) {
   const bool silu = model.config.attention == AttentionKind::kSilu;
-  constants->Set("products", "Products::kF32");
+  // As the engine does: K and V in another type are made f32.
+  const bool bf16 = model.special.kv_dtype == KvDType::kBF16;
+  constants->Set("products", Literal(bf16 ? model.special.products : Products::kF32));
   constants->Set("kind", silu ? "AttentionKind::kSilu" : "AttentionKind::kSoftmax");
   constants->Set("scaling_seqlen", Literal(static_cast<float>(model.config.scaling_seqlen)));
   model.Layout(model.special.kv_dtype, constants);
@@ -304,7 +320,7 @@ Functions GenerateLinear(const Model& model) {
     const bool last = i + 1 == sizes.size();
     Constants constants;
     constants.View("x", k, k);
-    constants.Weight("weight", n, k, dtype);
+    constants.Weight("weight", n, k, dtype, Products::kF32);
     constants.Set("relu", last ? "false" : "true");
     constants.View("out", n, n);
     functions += fmt::format("void Layer{}(LinearArgs args) {{\n{}  LinearBody(args);\n}}\n\n", i,

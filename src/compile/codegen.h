@@ -14,6 +14,7 @@
 
 #include "compile/graph.h"
 #include "compile/step_plan.h"
+#include "kernels/products.h"
 #include "model/weights.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_dtype.h"
@@ -24,6 +25,7 @@ namespace hstu {
 struct Specialization {
   DType dtype = DType::kF32;  // of activations
   KvDType kv_dtype = KvDType::kF32;
+  Products products = Products::kF32;  // of the layers
   int64_t page_size = 32;
   // Compile the two halves of attention between which threads share the keys of few rows.
   bool kv_cache = false;

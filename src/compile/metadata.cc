@@ -188,6 +188,7 @@ ordered_json ToJson(const Metadata& metadata) {
           {"target", metadata.target},
           {"dtype", metadata.dtype},
           {"kv_dtype", metadata.kv_dtype},
+          {"bf16_products", metadata.bf16_products},
           {"page_size", metadata.page_size},
           {"kv_cache", metadata.kv_cache},
           {"step_tokens", metadata.step_tokens},
@@ -218,6 +219,7 @@ Result<Metadata> ParseMetadata(std::string_view text, std::string_view file_name
   reader.Text("target", &metadata.target);
   reader.Text("dtype", &metadata.dtype);
   reader.Text("kv_dtype", &metadata.kv_dtype);
+  reader.Text("bf16_products", &metadata.bf16_products);
   reader.Integer("page_size", 1, &metadata.page_size);
   reader.Bool("kv_cache", &metadata.kv_cache);
   reader.Integer("step_tokens", 1, &metadata.step_tokens);
@@ -247,6 +249,7 @@ std::string RebuildCommand(const Metadata& metadata, const std::string& model,
                          JoinSizes(metadata.buckets, &BucketRecord::seq_len),
                          JoinSizes(metadata.buckets, &BucketRecord::batch), metadata.dtype,
                          metadata.kv_dtype, metadata.page_size);
+  if (metadata.dtype == "bf16") command += " --bf16-products " + metadata.bf16_products;
   if (metadata.kv_cache) command += " --kv-cache";
   if (metadata.step_tokens != kDefaultStepTokens) {
     command += fmt::format(" --max-step-tokens {}", metadata.step_tokens);

@@ -51,6 +51,7 @@ struct Metadata {
   std::string target;
   std::string dtype;
   std::string kv_dtype;
+  std::string bf16_products;  // "off", "pairs" or "tiles"
   int64_t page_size = 0;
   bool kv_cache = false;    // has what shares a long cached history's keys between threads
   int64_t step_tokens = 0;  // see CompileOptions

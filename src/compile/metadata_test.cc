@@ -19,6 +19,7 @@ Metadata Make() {
   metadata.target = "x86-64-v3";
   metadata.dtype = "f32";
   metadata.kv_dtype = "f32";
+  metadata.bf16_products = "off";
   metadata.page_size = 32;
   metadata.step_tokens = 8192;
   metadata.weights = {"weights.bin", 128, "beef"};

@@ -1,5 +1,7 @@
 #include "engine/dtypes.h"
 
+#include <string>
+
 #include "base/error.h"
 
 namespace hstu {
@@ -20,29 +22,6 @@ Result<EngineDTypes> ParseDTypes(const EngineOptions& options) {
   }
   dtypes.kv = *kv;
   return dtypes;
-}
-
-Result<Products> ChooseProducts(const EngineOptions& options, DType activations, Isa isa) {
-  const bool possible = activations == DType::kBF16 && options.artifacts.empty();
-  if (options.bf16_products == "auto") {
-    return possible && HasBF16Instruction(isa) ? Products::kBF16Pairs : Products::kF32;
-  }
-  if (options.bf16_products == "off") return Products::kF32;
-  if (options.bf16_products != "on") {
-    return MakeError(ErrorCode::kBadArgument, "bf16_products \"{}\": use auto, on or off",
-                     options.bf16_products);
-  }
-  if (!possible) {
-    return MakeError(
-        ErrorCode::kBadArgument,
-        "bf16_products \"on\" needs dtype bf16 and no artifacts, which compute in f32");
-  }
-  if (!CanMultiplyBF16Pairs(isa)) {
-    return MakeError(ErrorCode::kBadArgument,
-                     "bf16_products \"on\": this processor has no AVX-512-BF16; isa avx2 gives the "
-                     "same products slowly");
-  }
-  return Products::kBF16Pairs;
 }
 
 }  // namespace hstu

@@ -2,9 +2,7 @@
 #ifndef HSTU_ENGINE_DTYPES_H_
 #define HSTU_ENGINE_DTYPES_H_
 
-#include "base/cpu.h"
 #include "hstu/hstu.hpp"
-#include "kernels/panel.h"
 #include "tensor/dtype.h"
 #include "tensor/kv_dtype.h"
 
@@ -17,10 +15,6 @@ struct EngineDTypes {
 
 // Errors (kBadArgument) name the option, the value and what there is.
 Result<EngineDTypes> ParseDTypes(const EngineOptions& options);
-
-// Of bf16 activations with the layers' weights, and in attention. Errors (kBadArgument): what
-// bf16_products asks for needs other activations, another instruction set, or no artifacts.
-Result<Products> ChooseProducts(const EngineOptions& options, DType activations, Isa isa);
 
 }  // namespace hstu
 

@@ -98,7 +98,8 @@ Result<std::unique_ptr<Artifacts>> OpenArtifacts(const ModelFiles& files,
                                                  const EngineOptions& options) {
   if (options.artifacts.empty()) return std::unique_ptr<Artifacts>();
   return Artifacts::Open(options.artifacts,
-                         {&files, dtypes.activations, dtypes.kv, options.page_size, options.isa});
+                         {&files, dtypes.activations, dtypes.kv, options.bf16_products,
+                          options.page_size, options.isa});
 }
 
 // Model, operators and artifacts, which depend on one another.
@@ -123,16 +124,16 @@ Result<Loaded> LoadWithArtifacts(ModelFiles files, const ModelPart& part,
     HSTU_ASSIGN_OR_RETURN(const Operators operators,
                           SelectOperators(registry, isa, options.fused_ops));
     HSTU_ASSIGN_OR_RETURN(const Products products,
-                          ChooseProducts(options, dtypes.activations, isa));
+                          ChooseProducts(options.bf16_products, dtypes.activations, isa));
     return Loaded{Model::Pack(std::move(files), part, products), isa, operators,
                   std::move(model_operators), nullptr};
   }
-  HSTU_RETURN_IF_ERROR(ChooseProducts(options, dtypes.activations, artifacts->isa()));
   HSTU_ASSIGN_OR_RETURN(const Operators operators,
                         SelectOperators(registry, artifacts->isa(), options.fused_ops));
   HSTU_RETURN_IF_ERROR(artifacts->Load(operators, preload));
-  HSTU_ASSIGN_OR_RETURN(Model model,
-                        Model::LoadPacked(std::move(files), part, artifacts->TakeWeights()));
+  HSTU_ASSIGN_OR_RETURN(
+      Model model,
+      Model::LoadPacked(std::move(files), part, artifacts->products(), artifacts->TakeWeights()));
   const Isa isa = artifacts->isa();
   return Loaded{std::move(model), isa, operators, std::move(model_operators), std::move(artifacts)};
 }

@@ -12,10 +12,11 @@ namespace {
 // Tasks that share columns, a thread: some more than threads, for balance.
 constexpr int64_t kColumnTasksPerThread = 4;
 
-// Rows a task so that tasks are as equal as blocks of at most kRowBlock allow.
-int64_t BalancedBlock(int64_t rows, int64_t threads) {
+// Rows a task so that tasks are as equal as blocks of at most kRowBlock allow, in whole tiles.
+int64_t BalancedBlock(int64_t rows, int64_t threads, Products products) {
+  const int64_t tile = products == Products::kBF16Tiles ? 2 * kPanelWidth : kFewestGemmRows;
   const int64_t rounds = std::max<int64_t>(1, CeilDiv(rows, kRowBlock * threads));
-  return std::clamp<int64_t>(RoundUp(CeilDiv(rows, rounds * threads), 12), 12, kRowBlock);
+  return std::clamp<int64_t>(RoundUp(CeilDiv(rows, rounds * threads), tile), tile, kRowBlock);
 }
 
 double Bytes(const ConstActivations& matrix) {
@@ -343,7 +344,7 @@ void Forward::RunBetweenByRows(Boundary boundary) {
   // History and candidates apart: the last layer computes different parts of them.
   const int64_t total = begin == kNoLayer ? OutputRows(finish).count : rows_;
   const int64_t history = total - candidate_rows_;
-  const int64_t block = BalancedBlock(total, pool_.threads());
+  const int64_t block = BalancedBlock(total, pool_.threads(), model_.products());
   const int64_t history_tasks = CeilDiv(history, block);
   pool_.Run(history_tasks + CeilDiv(candidate_rows_, block), [&](int64_t task, int thread) {
     const bool is_history = task < history_tasks;

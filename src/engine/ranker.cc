@@ -435,7 +435,7 @@ EngineStats Ranker::stats() const {
   EngineStats stats = stats_;
   stats.arena_bytes = workspace_.arena_bytes();
   stats.weight_bytes = model_.packed_bytes();
-  stats.bf16_products = model_.products() == Products::kBF16Pairs;
+  stats.bf16_products = NameOf(model_.products());
   artifact_steps_.AddTo(&stats);
   if (cache_) {
     stats.kv_bytes = cache_->pool().layout().Bytes();

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/bf16_tiles-inl.h"
 #include "kernels/gemm.h"
 #include "kernels/tile-inl.h"
 #include "tensor/view.h"
@@ -19,9 +20,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
-
-HWY_INLINE float ToFloat(float value) { return value; }
-HWY_INLINE float ToFloat(BF16 value) { return FloatFromBF16(value.bits); }
 
 // x [rows, k] -> packed [ceil(rows / kRows)][k][kRows]; rows past the end repeat the first.
 template <int kRows, class T>
@@ -55,6 +53,17 @@ HWY_INLINE void PackRowPairs(const ConstActivations& x, uint32_t* HWY_RESTRICT p
         CopyPairs<kRows>(x.RowAs<decltype(element)>(source), x.cols, to + r);
       }
       to += CeilDiv(x.cols, 2) * kRows;
+    }
+  });
+}
+
+// x [rows, k] -> left tiles [ceil(rows / 16)][ceil(k / 32)]. Rows past the end stay what they were:
+// nothing reads their sums.
+HWY_INLINE void PackRowTiles(const ConstActivations& x, BF16* HWY_RESTRICT packed) {
+  WithElement(x.dtype, [&](auto element) HWY_ATTR {
+    const int64_t steps = CeilDiv(x.cols, kTileK);
+    for (int64_t row = 0; row < x.rows; ++row) {
+      CopyToTiles(x.RowAs<decltype(element)>(row), x.cols, RowOfTiles(packed, row, steps));
     }
   });
 }
@@ -201,6 +210,107 @@ class PairGemmBlock {
   const Epilogue& epilogue_;
 };
 
+// Steps of k that two row tiles and two panels stay in the first level of the cache for.
+constexpr int64_t kTileStepsTogether = 8;
+
+// A block of rows times weights, both as tiles of bf16. `sums` has room for two panels of all rows.
+template <class Epilogue>
+class TileGemmBlock {
+ public:
+  HWY_INLINE TileGemmBlock(PackedView weight, int64_t first_row, int64_t rows, const BF16* packed,
+                           float* sums, const Epilogue& epilogue)
+      : weight_(weight),
+        first_row_(first_row),
+        rows_(rows),
+        steps_(CeilDiv(weight.k, kTileK)),
+        packed_(packed),
+        sums_(sums),
+        epilogue_(epilogue) {}
+
+  template <int kPanels>
+  HWY_INLINE void Multiply(int64_t panel) const {
+    const int64_t groups = CeilDiv(rows_, kGroupRows);
+    LinesAhead ahead;
+    ahead.next = weight_.PanelData(panel + kPanels);
+    ahead.step_lines =
+        CeilDiv(kPanels * kTileSums * static_cast<int64_t>(sizeof(uint32_t)), kLineBytes * groups);
+    for (int64_t step = 0; step < steps_; step += kTileStepsTogether) {
+      const int64_t count = std::min(kTileStepsTogether, steps_ - step);
+      for (int64_t group = 0; group < groups; ++group) {
+        if (rows_ - group * kGroupRows > kPanelWidth) {
+          MultiplyGroup<2, kPanels>(group, panel, step, count, ahead);
+        } else {
+          MultiplyGroup<1, kPanels>(group, panel, step, count, ahead);
+        }
+        ahead.next += count * ahead.step_lines * kLineBytes;
+      }
+    }
+    Finish<kPanels>(panel);
+  }
+
+ private:
+  static constexpr int64_t kGroupRows = 2 * kPanelWidth;
+  static constexpr int64_t kLineBytes = 64;
+
+  // Each product asks for its share of the next panels.
+  struct LinesAhead {
+    const std::byte* next;
+    int64_t step_lines;
+
+    HWY_INLINE void operator()(int64_t step) const {
+      const std::byte* from = next + step * step_lines * kLineBytes;
+      for (int64_t i = 0; i < step_lines; ++i) __builtin_prefetch(from + i * kLineBytes, 0, 2);
+    }
+  };
+
+  // [16][16]
+  template <int kPanels>
+  HWY_INLINE float* Sums(int64_t row_tile, int panel) const {
+    return sums_ + (row_tile * kPanels + panel) * kTileSums;
+  }
+
+  template <int kRowTiles, int kPanels>
+  HWY_INLINE void MultiplyGroup(int64_t group, int64_t panel, int64_t step, int64_t count,
+                                const LinesAhead& ahead) const {
+    TileProduct<kRowTiles, kPanels> product;
+    product.a_step = kTileElements;
+    for (int p = 0; p < kPanels; ++p) {
+      product.b[p] = weight_.PanelPairs(panel + p) + step * kTileSums;
+    }
+    for (int t = 0; t < kRowTiles; ++t) {
+      product.a[t] = packed_ + ((2 * group + t) * steps_ + step) * kTileElements;
+      for (int p = 0; p < kPanels; ++p) product.sums[t][p] = Sums<kPanels>(2 * group + t, p);
+    }
+    if (step == 0) {
+      product.Multiply(count, ahead);
+    } else {
+      product.template Multiply<true>(count, ahead);
+    }
+  }
+
+  template <int kPanels>
+  HWY_INLINE void Finish(int64_t panel) const {
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int p = 0; p < kPanels; ++p) {
+        const float* from = Sums<kPanels>(row / kPanelWidth, p) + row % kPanelWidth * kPanelWidth;
+        const int64_t column = (panel + p) * kPanelWidth;
+        ForVectors(std::min<int64_t>(kPanelWidth, weight_.n - column),
+                   [&](int64_t i, auto lanes) HWY_ATTR {
+                     epilogue_(first_row_ + row, column + i, Load(from + i, All()), lanes);
+                   });
+      }
+    }
+  }
+
+  const PackedView weight_;
+  const int64_t first_row_;
+  const int64_t rows_;
+  const int64_t steps_;
+  const BF16* const packed_;
+  float* const sums_;
+  const Epilogue& epilogue_;
+};
+
 template <int kPanels, class Block>
 HWY_INLINE void MultiplyPanels(const Block& block, int64_t panel_begin, int64_t panel_end) {
   int64_t panel = panel_begin;
@@ -230,10 +340,27 @@ HWY_INLINE void GemmBlocks(const ConstActivations& x, PackedView weight, int64_t
   }
 }
 
+template <class Epilogue>
+HWY_INLINE void TileGemm(const ConstActivations& x, PackedView weight, int64_t panel_begin,
+                         int64_t panel_end, float* scratch, const Epilogue& epilogue) {
+  const TileRegisters registers;
+  const int64_t block = TileGemmBlockRows(weight.k);
+  auto* packed = reinterpret_cast<BF16*>(scratch + TileGemmSums(block));
+  for (int64_t row = 0; row < x.rows; row += block) {
+    const int64_t rows = std::min(block, x.rows - row);
+    PackRowTiles(x.Rows(row, rows), packed);
+    MultiplyPanels<2>(TileGemmBlock<Epilogue>(weight, row, rows, packed, scratch, epilogue),
+                      panel_begin, panel_end);
+  }
+}
+
+// Of a weight that is packed for kProducts.
 template <Products kProducts, class Epilogue>
 HWY_INLINE void GemmOf(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                        int64_t panel_end, float* scratch, const Epilogue& epilogue) {
-  if (x.rows <= kFewTileRows) {
+  if constexpr (kProducts == Products::kBF16Tiles) {
+    TileGemm(x, weight, panel_begin, panel_end, scratch, epilogue);
+  } else if (x.rows <= kFewTileRows) {
     GemmBlocks<kProducts, kFewTileRows, kFewTilePanels>(x, weight, panel_begin, panel_end, scratch,
                                                         epilogue);
   } else {
@@ -243,17 +370,13 @@ HWY_INLINE void GemmOf(const ConstActivations& x, PackedView weight, int64_t pan
 }
 
 // Columns [panel_begin, panel_end) * 16 of x * weight^T. `scratch` holds GemmScratch(k) floats.
-// kMayBePairs: the weight may be packed for pairs; then x is rounded to bf16.
-template <bool kMayBePairs = false, class Epilogue>
+// kMayBeBF16: the weight may be packed for products of bf16; then x is rounded to it.
+template <bool kMayBeBF16 = false, class Epilogue>
 HWY_INLINE void Gemm(const ConstActivations& x, PackedView weight, int64_t panel_begin,
                      int64_t panel_end, float* scratch, const Epilogue& epilogue) {
-  if constexpr (kMayBePairs) {
-    if (weight.products == Products::kBF16Pairs) {
-      GemmOf<Products::kBF16Pairs>(x, weight, panel_begin, panel_end, scratch, epilogue);
-      return;
-    }
-  }
-  GemmOf<Products::kF32>(x, weight, panel_begin, panel_end, scratch, epilogue);
+  WithProducts<kMayBeBF16>(weight.products, [&](auto products) HWY_ATTR {
+    GemmOf<decltype(products)::value>(x, weight, panel_begin, panel_end, scratch, epilogue);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

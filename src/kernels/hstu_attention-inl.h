@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/bf16_tiles-inl.h"
 #include "kernels/hstu_attention.h"
 #include "kernels/math-inl.h"
 #include "kernels/tile-inl.h"
@@ -24,6 +25,7 @@ namespace HWY_NAMESPACE {
 
 constexpr int kKeyPanels = kKeyChunk / kPanelWidth;
 constexpr int64_t kValuePanel = kPanelWidth * kPanelWidth;
+constexpr int kTileBlockRows = 2 * kPanelWidth;  // two row tiles and two panels at once
 
 // The keys that the rows of one panel see: some row sees [begin, end), every row
 // [all_begin, all_end).
@@ -115,6 +117,14 @@ HWY_INLINE void PairRows(const BF16* HWY_RESTRICT from, int64_t rows, uint32_t* 
     return hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from + element));
   };
   for (int64_t row = 0; row < rows; row += 2) {
+#if HWY_TARGET == HWY_AVX3
+    if (row + 1 < rows) {
+      hn::StoreU(PairsOf(hn::LoadU(PairTag(),
+                                   reinterpret_cast<const uint32_t*>(from + row * kPanelWidth))),
+                 PairTag(), to + row / 2 * kPanelWidth);
+      continue;
+    }
+#endif
     for (int i = 0; i < kPanelWidth; i += kLanes) {
       const auto first = load(row * kPanelWidth + i);
       const auto second = row + 1 < rows ? load((row + 1) * kPanelWidth + i) : hn::Zero(d16);
@@ -152,6 +162,7 @@ template <AttentionKind kKind, Products kProducts, int kRows, int kPanels>
 class AttentionBlock {
  public:
   static constexpr bool kPairs = kProducts == Products::kBF16Pairs;
+  static constexpr bool kTiles = kProducts == Products::kBF16Tiles;
   static constexpr int kMaxRowPanels = static_cast<int>(CeilDiv(kQueryBlock, kRows));
   // Of the left and the right side of a tile.
   using Factor = std::conditional_t<kPairs, uint32_t, float>;
@@ -167,7 +178,7 @@ class AttentionBlock {
         padded_dim_(args.layout.ValuePanels() * kPanelWidth),
         num_rows_(args.rows()),
         row_panels_(CeilDiv(num_rows_, kRows)),
-        steps_(kPairs ? CeilDiv(dim_, 2) : dim_),
+        steps_(CeilDiv(dim_, ProductDepth(kProducts))),
         scale_(kLog2E / std::sqrt(static_cast<float>(dim_))),
         q_(args.scratch),
         weights_(q_ + kQueryBlock * padded_dim_),
@@ -225,13 +236,19 @@ class AttentionBlock {
   }
 
   // q -> [panel][D][kRows], scaled so that the score is in base 2; pairs, which stay as they are,
-  // -> [panel][ceil(D / 2)][kRows]. Rows past the end repeat the panel's first.
+  // -> [panel][ceil(D / 2)][kRows]. Rows past the end repeat the panel's first. Or to left tiles.
   HWY_INLINE void PackQueries() {
+    if constexpr (kTiles) {
+      for (int64_t row = 0; row < num_rows_; ++row) {
+        CopyToTiles(QueryBF16(row), dim_, RowOfTiles(QueryTiles(0), row, steps_));
+      }
+      return;
+    }
     for (int64_t row = 0; row < row_panels_ * kRows; ++row) {
       Factor* to = Queries(row / kRows) + row % kRows;
       const int64_t source = SourceRow(row);
       if constexpr (kPairs) {
-        CopyPairs<kRows>(QueryPairs(source), dim_, to);
+        CopyPairs<kRows>(QueryBF16(source), dim_, to);
       } else {
         const float* from = Query(source);
         for (int64_t i = 0; i < dim_; ++i) to[i * kRows] = from[i] * scale_;
@@ -243,7 +260,12 @@ class AttentionBlock {
     return reinterpret_cast<Factor*>(q_) + row_panel * kRows * steps_;
   }
 
-  HWY_INLINE const BF16* QueryPairs(int64_t row) const {
+  // The left tiles of a row panel's queries.
+  HWY_INLINE BF16* QueryTiles(int64_t row_panel) const {
+    return reinterpret_cast<BF16*>(q_) + row_panel * kRows * steps_ * kTileK;
+  }
+
+  HWY_INLINE const BF16* QueryBF16(int64_t row) const {
     return row < args_.q.rows ? args_.q.RowAs<BF16>(row)
                               : args_.q_after.RowAs<BF16>(row - args_.q.rows);
   }
@@ -283,7 +305,18 @@ class AttentionBlock {
     const int first = static_cast<int>(begin / kPanelWidth);
     const int last = static_cast<int>(CeilDiv(end, kPanelWidth));
     FindPages(base, first, last);
-    if constexpr (kRows == kFewTileRows && !kPairs) {
+    if constexpr (kTiles) {
+      for (int panel = first / 2 * 2; panel < last; panel += 2)
+        ScoreTiles(base, panel, first, last);
+      if constexpr (kKind == AttentionKind::kSoftmax) {
+        SoftmaxChunk(base);
+        RoundTiles(base);
+      }
+      const int value_panels = static_cast<int>(args_.layout.ValuePanels());
+      int channel = 0;
+      for (; channel + 2 <= value_panels; channel += 2) WeighTiles<2>(base, channel, first, last);
+      if (channel < value_panels) WeighTiles<1>(base, channel, first, last);
+    } else if constexpr (kRows == kFewTileRows && !kPairs) {
       ScoreFew(base, first, last);
       if constexpr (kKind == AttentionKind::kSoftmax) SoftmaxChunk(base);
       WeighPages(base);
@@ -445,20 +478,184 @@ class AttentionBlock {
         Floats value = tile.sum[r][v];
         if constexpr (kPairs) value = hn::Mul(value, hn::Set(d, scale_));
         if constexpr (kKind == AttentionKind::kSilu) value = SiluBase2(value);
-        if constexpr (kMasked) {
-          const auto seen = Seen(rows[r], first_key + v * kLanes);
-          if constexpr (kKind == AttentionKind::kSilu) {
-            value = hn::IfThenElseZero(seen, value);
-          } else {
-            value =
-                hn::IfThenElse(seen, value, hn::Set(d, -std::numeric_limits<float>::infinity()));
-          }
-        }
+        if constexpr (kMasked) value = OnlySeen(value, rows[r], first_key + v * kLanes);
         const int panel = v / kVectorsPerPanel;
         hn::StoreU(value, d,
                    weights + (panel * kRows + r) * kPanelWidth + v % kVectorsPerPanel * kLanes);
       }
     }
+  }
+
+  // Two panels of keys, from an even one on; panels outside [first, last) have no pages, and hold
+  // zeros.
+  HWY_INLINE void ScoreTiles(int64_t base, int key_panel, int first, int last) {
+    const int64_t panel_pairs = steps_ * kTileSums;
+    auto* keys = reinterpret_cast<uint32_t*>(expanded_);
+    for (int p = 0; p < 2; ++p) KeyTiles(key_panel + p, first, last, keys + p * panel_pairs);
+    const int64_t first_key = base + key_panel * kPanelWidth;
+    for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
+      const PanelInterval& interval = intervals_[row_panel];
+      const int64_t end_key = first_key + 2 * kPanelWidth;
+      if (first_key >= interval.end || end_key <= interval.begin) continue;
+      alignas(64) float sums[2][2][kTileSums];
+      if (RowsOf(row_panel) > kPanelWidth) {
+        ScoreRowTiles<2>(row_panel, keys, sums);
+      } else {
+        ScoreRowTiles<1>(row_panel, keys, sums);
+      }
+      if (first_key >= interval.all_begin && end_key <= interval.all_end) {
+        StoreTileWeights<false>(sums, row_panel, first_key, key_panel);
+      } else {
+        StoreTileWeights<true>(sums, row_panel, first_key, key_panel);
+      }
+    }
+  }
+
+  HWY_INLINE int64_t RowsOf(int64_t row_panel) const {
+    return std::min<int64_t>(kRows, num_rows_ - row_panel * kRows);
+  }
+
+  template <int kRowTiles>
+  HWY_INLINE void ScoreRowTiles(int64_t row_panel, const uint32_t* keys,
+                                float (*sums)[2][kTileSums]) const {
+    TileProduct<kRowTiles, 2> product;
+    product.a_step = kTileElements;
+    for (int p = 0; p < 2; ++p) product.b[p] = keys + p * steps_ * kTileSums;
+    for (int t = 0; t < kRowTiles; ++t) {
+      product.a[t] = QueryTiles(row_panel) + t * steps_ * kTileElements;
+      for (int p = 0; p < 2; ++p) product.sums[t][p] = sums[t][p];
+    }
+    product.Multiply(steps_);
+  }
+
+  // A panel of keys as right tiles, zero past D.
+  HWY_INLINE void KeyTiles(int key_panel, int first, int last, uint32_t* to) const {
+    const bool exists = key_panel >= first && key_panel < last;
+    const int64_t pairs = exists ? CeilDiv(dim_, 2) : 0;
+    if (exists) PairRows(reinterpret_cast<const BF16*>(keys_[key_panel].data), dim_, to);
+    std::fill(to + pairs * kPanelWidth, to + steps_ * kTileSums, 0u);
+  }
+
+  // The weights of the rows of a panel for two panels of keys as two left tiles, [32][32]: in the
+  // first half of where the panel's weights would be in f32.
+  HWY_INLINE BF16* WeightTiles(int64_t row_panel, int key_panel) const {
+    return reinterpret_cast<BF16*>(Weights(row_panel, 0)) + key_panel / 2 * kRows * kTileK;
+  }
+
+  // Weights as they are multiplied (silu), or scores in f32 (softmax).
+  template <bool kMasked>
+  HWY_INLINE void StoreTileWeights(const float (*sums)[2][kTileSums], int64_t row_panel,
+                                   int64_t first_key, int key_panel) const {
+    const FloatTag d;
+    const int64_t rows = RowsOf(row_panel);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int p = 0; p < 2; ++p) {
+        const float* from = sums[r / kPanelWidth][p] + r % kPanelWidth * kPanelWidth;
+        for (int i = 0; i < kPanelWidth; i += kLanes) {
+          Floats value = hn::Mul(hn::LoadU(d, from + i), hn::Set(d, scale_));
+          if constexpr (kKind == AttentionKind::kSilu) value = RoughSiluBase2(value);
+          if constexpr (kMasked) {
+            const int64_t key = first_key + p * kPanelWidth + i;
+            value = OnlySeen(value, rows_[row_panel * kRows + r], key);
+          }
+          if constexpr (kKind == AttentionKind::kSilu) {
+            BF16* to = WeightTiles(row_panel, key_panel) + r * kTileK;
+            StoreRounded(value, to + p * kPanelWidth + i, All());
+          } else {
+            hn::StoreU(value, d, Weights(row_panel, key_panel + p) + r * kPanelWidth + i);
+          }
+        }
+      }
+    }
+  }
+
+  // The chunk's weights, in f32, to left tiles, which end before the f32 that are still to be read.
+  HWY_INLINE void RoundTiles(int64_t base) const {
+    for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
+      const KeyInterval keys = InChunk(row_panel, base);
+      for (int64_t key = keys.begin / kTileK * kTileK; key < keys.end; key += kTileK) {
+        const auto key_panel = static_cast<int>(key / kPanelWidth);
+        for (int64_t r = 0; r < RowsOf(row_panel); ++r) {
+          BF16 row[kTileK];
+          for (int p = 0; p < 2; ++p) {
+            const float* from = Weights(row_panel, key_panel + p) + r * kPanelWidth;
+            for (int i = 0; i < kPanelWidth; i += kLanes) {
+              StoreRounded(Load(from + i, All()), row + p * kPanelWidth + i, All());
+            }
+          }
+          std::copy_n(row, kTileK, WeightTiles(row_panel, key_panel) + r * kTileK);
+        }
+      }
+    }
+  }
+
+  // chunk_out (softmax) or out (silu) += weights * V, for some panels of channels.
+  template <int kChannels>
+  HWY_INLINE void WeighTiles(int64_t base, int channel_panel, int first, int last) {
+    auto* values = reinterpret_cast<uint32_t*>(expanded_);
+    constexpr int64_t kChunkPairs = kKeyChunk / 2 * kPanelWidth;
+    for (int p = 0; p < kChannels; ++p) {
+      for (int panel = first / 2 * 2; panel < RoundUp(last, 2); ++panel) {
+        uint32_t* to = values + p * kChunkPairs + panel * (kValuePanel / 2);
+        if (panel < first || panel >= last) {
+          std::fill_n(to, kValuePanel / 2, 0u);
+        } else {
+          PairValues(panel, channel_panel + p, {seen_.begin - base, seen_.end - base}, to);
+        }
+      }
+    }
+    for (int64_t row_panel = 0; row_panel < row_panels_; ++row_panel) {
+      const KeyInterval keys = InChunk(row_panel, base);
+      if (keys.begin >= keys.end) continue;
+      const KeyInterval steps{keys.begin / kTileK, CeilDiv(keys.end, kTileK)};
+      alignas(64) float sums[2][kChannels][kTileSums];
+      if (RowsOf(row_panel) > kPanelWidth) {
+        WeighRowTiles<2, kChannels>(row_panel, steps, values, sums);
+      } else {
+        WeighRowTiles<1, kChannels>(row_panel, steps, values, sums);
+      }
+      for (int64_t r = 0; r < RowsOf(row_panel); ++r) {
+        const int64_t row = row_panel * kRows + r;
+        for (int p = 0; p < kChannels; ++p) {
+          AddSums(sums[r / kPanelWidth][p] + r % kPanelWidth * kPanelWidth,
+                  row * padded_dim_ + (channel_panel + p) * kPanelWidth);
+        }
+      }
+    }
+  }
+
+  template <int kRowTiles, int kChannels>
+  HWY_INLINE void WeighRowTiles(int64_t row_panel, KeyInterval steps, const uint32_t* values,
+                                float (*sums)[kChannels][kTileSums]) const {
+    TileProduct<kRowTiles, kChannels> product;
+    product.a_step = kRows * kTileK;
+    for (int p = 0; p < kChannels; ++p) {
+      product.b[p] = values + p * (kKeyChunk / 2 * kPanelWidth) + steps.begin * kTileSums;
+    }
+    for (int t = 0; t < kRowTiles; ++t) {
+      product.a[t] = WeightTiles(row_panel, static_cast<int>(2 * steps.begin)) + t * kTileElements;
+      for (int p = 0; p < kChannels; ++p) product.sums[t][p] = sums[t][p];
+    }
+    product.Multiply(steps.end - steps.begin);
+  }
+
+  // chunk_out (softmax) = 16 sums, or out (silu) += them.
+  HWY_INLINE void AddSums(const float* sums, int64_t element) const {
+    const FloatTag d;
+    float* to = (kKind == AttentionKind::kSoftmax ? chunk_out_ : out_) + element;
+    for (int i = 0; i < kPanelWidth; i += kLanes) {
+      Floats sum = hn::LoadU(d, sums + i);
+      if constexpr (kKind == AttentionKind::kSilu) sum = hn::Add(hn::LoadU(d, to + i), sum);
+      hn::StoreU(sum, d, to + i);
+    }
+  }
+
+  // Without a weight (silu), or -infinity as the score (softmax), where the row sees no key.
+  static HWY_INLINE Floats OnlySeen(Floats value, KeyInterval keys, int64_t first_key) {
+    const auto seen = Seen(keys, first_key);
+    if constexpr (kKind == AttentionKind::kSilu) return hn::IfThenElseZero(seen, value);
+    const Floats hidden = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+    return hn::IfThenElse(seen, value, hidden);
   }
 
   // The lanes, keys from first_key on, that are in the interval.
@@ -479,29 +676,35 @@ class AttentionBlock {
             std::min<int64_t>(interval.end - base, kKeyChunk)};
   }
 
-  // [16, 16]: the values of a panel of keys in a panel of channels. As pairs of keys [8, 16]: then
-  // those of keys outside `seen`, counted from the chunk's base, are 0, as their weights are.
+  // The values of a panel of keys in a panel of channels, as pairs of keys [8, 16]; those of keys
+  // outside `seen`, counted from the chunk's base, are 0, as their weights are.
+  HWY_INLINE void PairValues(int key_panel, int64_t channel_panel, KeyInterval seen,
+                             uint32_t* pairs) const {
+    const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
+    const auto* from =
+        reinterpret_cast<const BF16*>(values_[key_panel].From(channel_panel * channel_stride).data);
+    const int64_t begin = seen.begin - key_panel * kPanelWidth;
+    const int64_t end = seen.end - key_panel * kPanelWidth;
+    if (begin <= 0 && end >= kPanelWidth) {
+      PairRows(from, kPanelWidth, pairs);
+      return;
+    }
+    BF16 edge[kValuePanel] = {};
+    const int64_t first = std::max<int64_t>(begin, 0) * kPanelWidth;
+    std::copy(from + first, from + std::min<int64_t>(end, kPanelWidth) * kPanelWidth, edge + first);
+    PairRows(edge, kPanelWidth, pairs);
+  }
+
+  // [16, 16], or pairs.
   HWY_INLINE const Factor* Values(int key_panel, int64_t channel_panel, KeyInterval seen,
                                   float* room) const {
-    const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
-    const PageElements values = values_[key_panel].From(channel_panel * channel_stride);
     if constexpr (kPairs) {
       auto* pairs = reinterpret_cast<uint32_t*>(room);
-      const auto* from = reinterpret_cast<const BF16*>(values.data);
-      const int64_t begin = seen.begin - key_panel * kPanelWidth;
-      const int64_t end = seen.end - key_panel * kPanelWidth;
-      if (begin <= 0 && end >= kPanelWidth) {
-        PairRows(from, kPanelWidth, pairs);
-      } else {
-        BF16 edge[kValuePanel] = {};
-        const int64_t first = std::max<int64_t>(begin, 0) * kPanelWidth;
-        std::copy(from + first, from + std::min<int64_t>(end, kPanelWidth) * kPanelWidth,
-                  edge + first);
-        PairRows(edge, kPanelWidth, pairs);
-      }
+      PairValues(key_panel, channel_panel, seen, pairs);
       return pairs;
     } else {
-      return values.AsFloats(kValuePanel, room);
+      const int64_t channel_stride = args_.layout.page_tokens * kPanelWidth;
+      return values_[key_panel].From(channel_panel * channel_stride).AsFloats(kValuePanel, room);
     }
   }
 
@@ -668,8 +871,10 @@ class AttentionBlock {
         chunk_softmax_[row] = {};
         continue;
       }
-      const int first = static_cast<int>(keys.begin / kPanelWidth);
-      const int last = static_cast<int>(CeilDiv(keys.end, kPanelWidth));
+      // Whole products: scores of keys that no row sees are -infinity.
+      constexpr int64_t kKeys = std::max(kPanelWidth, ProductDepth(kProducts));
+      const int first = static_cast<int>(keys.begin / kKeys * kKeys / kPanelWidth);
+      const int last = static_cast<int>(RoundUp(keys.end, kKeys) / kPanelWidth);
       float* scores = Weights(row / kRows, 0) + row % kRows * kPanelWidth;
       chunk_softmax_[row] = SoftmaxRow(scores, kRows * kPanelWidth, first, last);
     }
@@ -826,7 +1031,11 @@ class AttentionBlock {
 // Calls body with the block that fits the rows.
 template <AttentionKind kKind, Products kProducts, class Body>
 HWY_INLINE void WithTile(const HstuAttentionArgs& args, const Body& body) {
-  if (args.rows() <= kFewTileRows) {
+  if constexpr (kProducts == Products::kBF16Tiles) {
+    const TileRegisters registers;
+    AttentionBlock<kKind, kProducts, kTileBlockRows, 2> block(args);
+    body(&block);
+  } else if (args.rows() <= kFewTileRows) {
     AttentionBlock<kKind, kProducts, kFewTileRows, kFewTilePanels> block(args);
     body(&block);
   } else {
@@ -835,22 +1044,15 @@ HWY_INLINE void WithTile(const HstuAttentionArgs& args, const Body& body) {
   }
 }
 
-template <AttentionKind kKind, class Body>
-HWY_INLINE void WithProducts(const HstuAttentionArgs& args, const Body& body) {
-  if (args.products == Products::kBF16Pairs) {
-    WithTile<kKind, Products::kBF16Pairs>(args, body);
-  } else {
-    WithTile<kKind, Products::kF32>(args, body);
-  }
-}
-
 template <class Body>
 HWY_INLINE void WithBlock(const HstuAttentionArgs& args, const Body& body) {
-  if (args.kind == AttentionKind::kSilu) {
-    WithProducts<AttentionKind::kSilu>(args, body);
-  } else {
-    WithProducts<AttentionKind::kSoftmax>(args, body);
-  }
+  WithProducts(args.products, [&](auto products) HWY_ATTR {
+    if (args.kind == AttentionKind::kSilu) {
+      WithTile<AttentionKind::kSilu, decltype(products)::value>(args, body);
+    } else {
+      WithTile<AttentionKind::kSoftmax, decltype(products)::value>(args, body);
+    }
+  });
 }
 
 HWY_INLINE void HstuAttentionBody(const HstuAttentionArgs& args) {

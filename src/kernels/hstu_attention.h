@@ -55,15 +55,15 @@ struct HstuAttentionArgs {
   // Rows that follow upon q's and lie elsewhere: a key is read once for all.
   ConstActivations q_after = {};  // [n, D]
   Activations out_after = {};     // [n, D]; may be q_after
-  // kBF16Pairs: of q, K and V, all in bf16; weights are rounded to bf16. `own` is not used, and a
-  // candidates' group is multiplied in f32.
+  // Other than kF32: of q, K and V, all in bf16; weights are rounded to bf16. `own` is not used,
+  // and a candidates' group is multiplied in f32.
   Products products = Products::kF32;
 
   int64_t rows() const { return q.rows + q_after.rows; }  // at most kQueryBlock
 };
 
 constexpr int64_t HstuAttentionScratch(int64_t dim) {
-  const int64_t padded = RoundUp(dim, kPanelWidth);
+  const int64_t padded = RoundUp(dim, kTileDepth);
   const int64_t blocks = kQueryBlock * (kKeyChunk + 3 * padded);  // q; weights; two of sums
   const int64_t rows = (kMostFewTileRows + 4) * padded;  // sums of a page and a group; q, k, v
   // Keys when scores are made, channels when values are summed.

@@ -132,21 +132,19 @@ class Attention {
   TestActivations q_, group_k_, group_v_;
 };
 
-// Pairs of bf16: odd D, odd lengths, windows that begin and end between the keys of a pair.
-std::vector<Shape> ShapesOfPairs(AttentionKind kind) {
+// Products of bf16: odd D, odd lengths, windows that begin and end within a product's keys.
+std::vector<Shape> ShapesInBF16(AttentionKind kind, Products products) {
   std::vector<Shape> setups;
   for (const auto& [dim, rows] : {std::pair<int64_t, int64_t>{1, 40}, {7, 130}, {20, 330}}) {
     for (const int64_t window : {0, 1, 2, 37}) {
-      Shape setup{kind,         {2, dim, 32, KvDType::kBF16}, {}, 0, rows,
-                  DType::kBF16, Products::kBF16Pairs};
+      Shape setup{kind, {2, dim, 32, KvDType::kBF16}, {}, 0, rows, DType::kBF16, products};
       setup.mask.history_end = rows - 21;
       setup.mask.group = 2;
       setup.mask.window = window;
       setups.push_back(setup);
     }
   }
-  Shape evicted{kind,         {1, 128, 64, KvDType::kBF16}, {}, 600, 30,
-                DType::kBF16, Products::kBF16Pairs};
+  Shape evicted{kind, {1, 128, 64, KvDType::kBF16}, {}, 600, 30, DType::kBF16, products};
   evicted.mask.history_begin = 353;
   evicted.mask.history_end = 611;
   setups.push_back(evicted);
@@ -194,8 +192,11 @@ std::vector<Shape> Shapes(Isa isa) {
         setups.push_back(typed);
       }
     }
-    if (!CanMultiplyBF16Pairs(isa) || (isa == Isa::kScalar && IsSlowBuild())) continue;
-    for (const Shape& setup : ShapesOfPairs(kind)) setups.push_back(setup);
+    if (isa == Isa::kScalar && IsSlowBuild()) continue;
+    for (const Products products : {Products::kBF16Pairs, Products::kBF16Tiles}) {
+      if (!CanMultiply(products, isa)) continue;
+      for (const Shape& setup : ShapesInBF16(kind, products)) setups.push_back(setup);
+    }
   }
   return setups;
 }
@@ -209,9 +210,9 @@ std::vector<Shape> ShapesOfBits(Isa isa) {
   return some;
 }
 
-// Besides f32's own error that of rounding the result, and of pairs the weights.
+// Besides f32's own error that of rounding the result, and with products of bf16 the weights.
 double Tolerance(const Shape& setup) {
-  if (setup.products == Products::kBF16Pairs) return 8e-3;
+  if (setup.products != Products::kF32) return 8e-3;
   return setup.dtype == DType::kBF16 ? 4e-3 : 1e-5;
 }
 

@@ -19,22 +19,31 @@ HWY_BEFORE_NAMESPACE();
 namespace hstu {
 namespace HWY_NAMESPACE {
 
-template <class T>
+template <class T, Products kProducts>
 struct BiasSilu {
   const float* bias;
   Activations out;
 
   template <class Lanes>
   HWY_INLINE void operator()(int64_t row, int64_t column, Floats sum, Lanes lanes) const {
-    Store(Silu(hn::Add(sum, Load(bias + column, lanes))), out.RowAs<T>(row) + column, lanes);
+    const Floats value = hn::Add(sum, Load(bias + column, lanes));
+    T* to = out.RowAs<T>(row) + column;
+    if constexpr (kProducts == Products::kBF16Tiles) {
+      StoreRounded(RoughSilu(value), to, lanes);
+    } else {
+      Store(Silu(value), to, lanes);
+    }
   }
 };
 
 HWY_INLINE void InLinearSiluBody(const InLinearSiluArgs& args) {
   WithElement(args.out.dtype, [&](auto element) HWY_ATTR {
     using T = decltype(element);
-    Gemm<std::is_same_v<T, BF16>>(args.x, args.weight, args.panel_begin, args.panel_end,
-                                  args.scratch, BiasSilu<T>{args.bias, args.out});
+    WithProducts<std::is_same_v<T, BF16>>(args.weight.products, [&](auto products) HWY_ATTR {
+      constexpr Products kProducts = decltype(products)::value;
+      GemmOf<kProducts>(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
+                        BiasSilu<T, kProducts>{args.bias, args.out});
+    });
   });
 }
 

@@ -12,7 +12,7 @@ namespace hstu {
 
 // out = silu(x * weight^T + bias), of the columns [panel_begin * 16, panel_end * 16) only. U, V, Q
 // and K are views of `out`. Zhai et al., "Actions Speak Louder than Words", 2024, equation 1.
-// With a weight that is packed for pairs x is rounded to bf16, and out is bf16.
+// With a weight that is packed for products of bf16 x is rounded to bf16, and out is bf16.
 struct InLinearSiluArgs {
   ConstActivations x;  // [m, C]
   PackedView weight;   // [4HD, C]

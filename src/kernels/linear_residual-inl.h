@@ -33,9 +33,9 @@ struct AddResidual {
 template <class T, bool kResidual>
 HWY_INLINE void LinearResidualAs(const LinearResidualArgs& args) {
   // Ranks that share the heads sum parts in f32, without a residual.
-  constexpr bool kMayBePairs = std::is_same_v<T, BF16> || !kResidual;
-  Gemm<kMayBePairs>(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
-                    AddResidual<T, kResidual>{args.residual, args.out});
+  constexpr bool kMayBeBF16 = std::is_same_v<T, BF16> || !kResidual;
+  Gemm<kMayBeBF16>(args.x, args.weight, args.panel_begin, args.panel_end, args.scratch,
+                   AddResidual<T, kResidual>{args.residual, args.out});
 }
 
 HWY_INLINE void LinearResidualBody(const LinearResidualArgs& args) {

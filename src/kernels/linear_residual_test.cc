@@ -76,17 +76,23 @@ TEST_P(LinearResidual, TakesAndGivesBF16) {
   out.ExpectGapsUntouched();
 }
 
-TEST_P(LinearResidual, OfPairsIsCloseToItsReference) {
-  if (!CanMultiplyBF16Pairs(GetParam())) GTEST_SKIP() << "this processor lacks AVX-512-BF16";
-  const TestMatrix values(44, 59, 7);
+PackedMatrix PackForProducts(int64_t n, int64_t k, Products products) {
+  const TestMatrix values(n, k, 7);
   std::vector<float> dense;
-  for (int64_t row = 0; row < 44; ++row) {
-    dense.insert(dense.end(), values.view().Row(row), values.view().Row(row) + 59);
+  for (int64_t row = 0; row < n; ++row) {
+    dense.insert(dense.end(), values.view().Row(row), values.view().Row(row) + k);
   }
-  const PackedMatrix weight(reinterpret_cast<const std::byte*>(dense.data()), DType::kF32, 44, 59,
-                            Products::kBF16Pairs);
+  return {reinterpret_cast<const std::byte*>(dense.data()), DType::kF32, n, k, products};
+}
+
+class LinearResidualInBF16 : public OnEveryIsaWithProducts {};
+HSTU_ON_EVERY_ISA_WITH_PRODUCTS(LinearResidualInBF16);
+
+TEST_P(LinearResidualInBF16, IsCloseToItsReference) {
+  const auto [isa, products] = GetParam();
+  const PackedMatrix weight = PackForProducts(44, 59, products);
   const auto scratch = AllocateAligned<float>(GemmScratch(59));
-  for (const int64_t rows : {1, 10}) {
+  for (const int64_t rows : {1, 10, 33}) {
     const TestActivations x(TestMatrix(rows, 59, 1).view(), DType::kBF16);
     const TestActivations residual(TestMatrix(rows, 44, 2).view(), DType::kBF16);
     for (const bool adds : {false, true}) {
@@ -94,7 +100,7 @@ TEST_P(LinearResidual, OfPairsIsCloseToItsReference) {
       const ConstActivations add = adds ? residual.view() : ConstActivations();
       const TestActivations actual(TestMatrix(rows, 44, 3).view(), dtype);
       const TestActivations expected(TestMatrix(rows, 44, 4).view(), dtype);
-      for (const auto& [op, out] : {std::pair{LinearResidualFor(GetParam()), &actual},
+      for (const auto& [op, out] : {std::pair{LinearResidualFor(isa), &actual},
                                     std::pair{&LinearResidualPlain, &expected}}) {
         op({x.view(), weight, add, out->view(), 0, weight.panels(), scratch.get()});
       }
@@ -104,10 +110,28 @@ TEST_P(LinearResidual, OfPairsIsCloseToItsReference) {
   }
 }
 
+// What stands for an instruction on another ISA adds in the instruction's order.
+TEST_P(LinearResidualInBF16, HasTheBitsOfTheScalarEmulation) {
+  const auto [isa, products] = GetParam();
+  const PackedMatrix weight = PackForProducts(75, 515, products);
+  const auto scratch = AllocateAligned<float>(GemmScratch(515));
+  const TestActivations x(TestMatrix(50, 515, 1).view(), DType::kBF16);
+  TestMatrix actual(50, 75, 3);
+  TestMatrix expected(50, 75, 4);
+  for (const auto& [op, out] : {std::pair{LinearResidualFor(isa), &actual},
+                                std::pair{LinearResidualFor(Isa::kScalar), &expected}}) {
+    op({x.view(), weight, {}, out->view(), 0, weight.panels(), scratch.get()});
+  }
+  ExpectSameBits(actual.view(), expected.view());
+}
+
 // One scratch serves all multiplications up to its depth, as those of the head's layers.
 TEST(GemmScratch, HoldsEveryBlockOfAnyDepthUpToItsOwn) {
   for (int64_t k = 1; k < 6000; ++k) {
     ASSERT_GE(GemmScratch(k), GemmBlockRows(k) * k + kMostTilePanels * k * kPanelWidth) << k;
+    const int64_t tile_rows = TileGemmBlockRows(k);
+    ASSERT_GE(GemmScratch(k), tile_rows * RoundUp(k, kTileDepth) / 2 + TileGemmSums(tile_rows))
+        << k;
     ASSERT_GE(GemmScratch(k + 1), GemmScratch(k)) << k;
   }
 }

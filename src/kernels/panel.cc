@@ -5,17 +5,17 @@
 namespace hstu {
 
 PackedView PackedShape(DType dtype, int64_t n, int64_t k, Products products) {
-  const bool is_bf16 = dtype == DType::kBF16 || products == Products::kBF16Pairs;
+  const bool is_bf16 = dtype == DType::kBF16 || products != Products::kF32;
   return {nullptr, is_bf16 ? DType::kBF16 : DType::kF32, n, k, products};
 }
 
 void PackWeight(const std::byte* data, DType dtype, const PackedView& shape, std::byte* packed) {
   const auto from_bytes = static_cast<int64_t>(SizeOf(dtype));
-  if (shape.n % kPanelWidth != 0 || shape.k % 2 != 0) {
+  if (shape.n % kPanelWidth != 0 || shape.k % ProductDepth(shape.products) != 0) {
     std::memset(packed, 0, static_cast<size_t>(shape.bytes()));
   }
   const auto to_bytes = static_cast<int64_t>(SizeOf(shape.dtype));
-  const bool pairs = shape.products == Products::kBF16Pairs;
+  const bool pairs = shape.products != Products::kF32;
   for (int64_t row = 0; row < shape.n; ++row) {
     std::byte* to = packed + shape.Offset(row, 0);
     for (int64_t i = 0; i < shape.k; ++i) {

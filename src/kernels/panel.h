@@ -7,21 +7,16 @@
 #include <cstdint>
 
 #include "base/aligned.h"
+#include "kernels/products.h"
 #include "tensor/dtype.h"
 
 namespace hstu {
 
 inline constexpr int kPanelWidth = 16;
 
-// What multiplies bf16 by bf16.
-enum class Products {
-  kF32,        // both are made f32
-  kBF16Pairs,  // two at once, as AVX-512-BF16 does: sum = (sum + a1 * b1) + a0 * b0
-};
-
 // A weight [n, k] packed as the right side of x [m, k] * weight^T -> [m, n]. Columns past n are
-// zero. For products of pairs a panel is [ceil(k / 2)][16][2] of bf16, zero past k. It owns
-// nothing.
+// zero. For products of bf16 a panel is [k / 2][16][2] of bf16, k rounded up to whole products,
+// zero past it. It owns nothing.
 struct PackedView {
   const std::byte* data = nullptr;
   DType dtype = DType::kF32;  // f32 or bf16
@@ -39,7 +34,7 @@ struct PackedView {
   const BF16* PanelBF16(int64_t panel) const {
     return reinterpret_cast<const BF16*>(PanelData(panel));
   }
-  // [ceil(k / 2), 16], each the elements of two k, the first in the lower half
+  // [k / 2, 16], each the elements of two k, the first in the lower half
   const uint32_t* PanelPairs(int64_t panel) const {
     return reinterpret_cast<const uint32_t*>(PanelData(panel));
   }
@@ -59,14 +54,12 @@ struct PackedView {
 
  private:
   int64_t PanelBytes() const {
-    const int64_t rows = products == Products::kF32 ? k : RoundUp(k, 2);
-    return rows * kPanelWidth * static_cast<int64_t>(SizeOf(dtype));
+    return RoundUp(k, ProductDepth(products)) * kPanelWidth * static_cast<int64_t>(SizeOf(dtype));
   }
 };
 
 // How a weight [n, k] of a model file is packed: bf16 stays bf16, half the bytes to read; f16 is
-// made f32. Either is exact. For products of pairs all are rounded to bf16. The view has no data
-// yet.
+// made f32. Either is exact. For products of bf16 all are rounded to it. The view has no data yet.
 PackedView PackedShape(DType dtype, int64_t n, int64_t k, Products products = Products::kF32);
 
 // Packs n * k elements of `dtype`, row-major, to `packed`, which has the bytes of `shape`.

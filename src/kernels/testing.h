@@ -10,10 +10,12 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aligned.h"
 #include "base/cpu.h"
+#include "kernels/products.h"
 #include "tensor/view.h"
 
 namespace hstu {
@@ -121,6 +123,29 @@ inline std::string IsaTestName(const testing::TestParamInfo<Isa>& info) {
 
 #define HSTU_ON_EVERY_ISA(suite) \
   INSTANTIATE_TEST_SUITE_P(Isas, suite, testing::ValuesIn(SupportedIsas()), IsaTestName)
+
+// Of instruction sets, and of kinds of products other than kF32: those that can be computed here.
+class OnEveryIsaWithProducts : public testing::TestWithParam<std::pair<Isa, Products>> {};
+
+inline std::vector<std::pair<Isa, Products>> IsasWithProducts() {
+  std::vector<std::pair<Isa, Products>> all;
+  for (const Isa isa : SupportedIsas()) {
+    for (const Products products : {Products::kBF16Pairs, Products::kBF16Tiles}) {
+      if (CanMultiply(products, isa)) all.emplace_back(isa, products);
+    }
+  }
+  return all;
+}
+
+inline std::string IsaWithProductsTestName(
+    const testing::TestParamInfo<std::pair<Isa, Products>>& info) {
+  const bool pairs = info.param.second == Products::kBF16Pairs;
+  return std::string(IsaName(info.param.first)) + (pairs ? "_pairs" : "_tiles");
+}
+
+#define HSTU_ON_EVERY_ISA_WITH_PRODUCTS(suite)                                             \
+  INSTANTIATE_TEST_SUITE_P(IsasWithProducts, suite, testing::ValuesIn(IsasWithProducts()), \
+                           IsaWithProductsTestName)
 
 }  // namespace hstu
 

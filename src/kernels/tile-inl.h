@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/panel.h"
 #include "kernels/vector-inl.h"
@@ -44,6 +45,22 @@ constexpr int kFewTilePanels = 1;
 
 constexpr int kVectorsPerPanel = kPanelWidth / kLanes;
 
+// Calls body with the kind of products as a constant, which is kF32 unless kMayBeBF16.
+template <bool kMayBeBF16 = true, class Body>
+HWY_INLINE void WithProducts(Products products, const Body& body) {
+  if constexpr (kMayBeBF16) {
+    switch (products) {
+      case Products::kF32:
+        break;
+      case Products::kBF16Pairs:
+        return body(std::integral_constant<Products, Products::kBF16Pairs>());
+      case Products::kBF16Tiles:
+        return body(std::integral_constant<Products, Products::kBF16Tiles>());
+    }
+  }
+  body(std::integral_constant<Products, Products::kF32>());
+}
+
 // The right side of a tile: panels of f32, as vectors.
 template <int kPanels>
 struct FloatPanels {
@@ -68,23 +85,24 @@ struct PairPanels {
 HWY_INLINE Floats Spread(float factor) { return hn::Set(FloatTag(), factor); }
 HWY_INLINE Pairs Spread(uint32_t factors) { return hn::Set(PairTag(), factors); }
 
+// The elements of pairs, as f32.
+HWY_INLINE Floats FirstOf(Pairs pairs) { return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pairs)); }
+HWY_INLINE Floats SecondOf(Pairs pairs) {
+  return hn::BitCast(FloatTag(), hn::And(pairs, hn::Set(PairTag(), 0xffff0000u)));
+}
+
 // sum + a * b
 HWY_INLINE Floats AddProduct(Floats sum, Floats a, Floats b) { return hn::MulAdd(a, b, sum); }
 
 // (sum + second a * second b) + first a * first b: what AVX-512-BF16 does in one instruction, which
 // takes subnormals as 0. It is written out, as Highway 1.0 has no target with it; engines ask for
-// pairs on such a processor alone (base/cpu.h).
+// pairs, and for tiles, on such a processor alone (base/cpu.h).
 HWY_INLINE Floats AddProduct(Floats sum, Pairs a, Pairs b) {
 #if HWY_TARGET == HWY_AVX3
   asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   return sum;
 #else
-  const Pairs upper = hn::Set(PairTag(), 0xffff0000u);
-  const auto second = [&](Pairs pairs)
-                          HWY_ATTR { return hn::BitCast(FloatTag(), hn::And(pairs, upper)); };
-  const auto first = [](Pairs pairs)
-                         HWY_ATTR { return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pairs)); };
-  return hn::MulAdd(first(a), first(b), hn::MulAdd(second(a), second(b), sum));
+  return hn::MulAdd(FirstOf(a), FirstOf(b), hn::MulAdd(SecondOf(a), SecondOf(b), sum));
 #endif
 }
 

@@ -49,6 +49,16 @@ HWY_INLINE Pairs PairsOf(hn::Vec<HalfBits> first, hn::Vec<HalfBits> second) {
   return hn::Or(hn::PromoteTo(d, first), hn::ShiftLeft<16>(hn::PromoteTo(d, second)));
 }
 
+#if HWY_TARGET == HWY_AVX3
+// Of 32 elements, number i and i + 16 as pair i.
+HWY_INLINE Pairs PairsOf(Pairs elements) {
+  alignas(64) static constexpr uint16_t kOrder[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                      21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return Pairs{_mm512_permutexvar_epi16(_mm512_load_si512(kOrder), elements.raw)};
+}
+#endif
+
 // To nearest, ties to even; NaN stays NaN.
 HWY_INLINE hn::Vec<HalfBits> BF16FromFloats(Floats value) {
   const hn::RebindToUnsigned<FloatTag> du;
@@ -95,6 +105,9 @@ HWY_INLINE Floats Load(const float* p, First lanes) {
   return hn::MaskedLoad(hn::FirstN(FloatTag(), lanes.count), FloatTag(), p);
 }
 #endif
+
+HWY_INLINE float ToFloat(float value) { return value; }
+HWY_INLINE float ToFloat(BF16 value) { return FloatFromBF16(value.bits); }
 
 HWY_INLINE void Store(Floats value, float* p, All) { hn::StoreU(value, FloatTag(), p); }
 HWY_INLINE void Store(Floats value, float* p, First lanes) {

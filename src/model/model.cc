@@ -24,8 +24,9 @@ Model Model::Pack(ModelFiles files, const ModelPart& part, Products products) {
   return model;
 }
 
-Result<Model> Model::LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed) {
-  Model model(std::move(files), part, Products::kF32);
+Result<Model> Model::LoadPacked(ModelFiles files, const ModelPart& part, Products products,
+                                MappedFile packed) {
+  Model model(std::move(files), part, products);
   if (static_cast<std::int64_t>(packed.bytes().size()) != model.packed_bytes_) {
     return MakeError(ErrorCode::kBadModel, "{}: it has {} bytes, the model's packed weights {}",
                      packed.path(), packed.bytes().size(), model.packed_bytes_);

@@ -28,7 +28,8 @@ class Model {
                     Products products = Products::kF32);
   // With dense weights that PackDenseWeights packed into a file, which is mapped. Errors
   // (kBadModel): its size is not that of these files' weights.
-  static Result<Model> LoadPacked(ModelFiles files, const ModelPart& part, MappedFile packed);
+  static Result<Model> LoadPacked(ModelFiles files, const ModelPart& part, Products products,
+                                  MappedFile packed);
 
   const ModelFiles& files() const { return files_; }
   const ModelConfig& config() const { return config_; }
