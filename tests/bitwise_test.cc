@@ -105,7 +105,7 @@ TEST_P(Bitwise, SoItIsInEveryTypeOfActivationsKeysAndValues) {
   const GoldenCase golden = LoadGolden(GetParam());
   std::mt19937 random(8);
   const std::vector<Request> requests = LongRequests(golden, &random);
-  for (const DTypes& types : kAllDTypes) {
+  for (const DTypes& types : AllDTypes()) {
     EngineOptions options;
     types.Set(&options);
     ExpectNothingButTheRequestMatters(golden, requests, options, Rounds(3), &random);

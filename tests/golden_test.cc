@@ -54,7 +54,7 @@ TEST(GoldenTruncate, DropsTheOldestWholePagesAndKeepsPositions) {
 
 TEST_P(Golden, HoldsInEveryTypeOfActivationsKeysAndValues) {
   const GoldenCase golden = LoadGolden(GetParam());
-  for (const DTypes& types : kAllDTypes) {
+  for (const DTypes& types : AllDTypes()) {
     for (const Isa isa : SupportedIsas()) {
       if ((isa == Isa::kScalar && IsSlowBuild()) || !types.WorkOn(isa)) continue;
       EngineOptions options;

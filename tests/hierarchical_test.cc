@@ -80,7 +80,7 @@ TEST_P(Streams, EveryStepIsTheReferencesOnEveryIsaFusedAndPlain) {
 TEST_P(Streams, EveryStepIsTheReferencesInEveryTypeOfActivationsKeysAndValues) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(5);
-  for (const DTypes& types : kAllDTypes) {
+  for (const DTypes& types : AllDTypes()) {
     EngineOptions options = RandomOptions(GetParam(), &random);
     options.kv_cache = true;
     types.Set(&options);
@@ -95,8 +95,8 @@ TEST_P(Streams, EveryStepIsTheReferencesInEveryTypeOfActivationsKeysAndValues) {
 TEST_P(Streams, EveryStepHasTheSameBitsInOtherChunksAndBatches) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(2);
-  for (int round = 0; round < Rounds(9); ++round) {
-    const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
+  for (int round = 0; round < Rounds(10); ++round) {
+    const DTypes& types = AllDTypes()[round % AllDTypes().size()];
     EngineOptions options;
     options.page_size = GetParam().page_size;
     options.kv_cache = true;
@@ -132,8 +132,8 @@ TEST_P(Streams, WholeHistoriesAreTruncatedAsTheReferenceDoes) {
   const GoldenCase golden = LoadStream(GetParam(), "whole");
   std::mt19937 random(3);
   for (const bool cached : {false, true}) {
-    for (int round = 0; round < Rounds(9); ++round) {
-      const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
+    for (int round = 0; round < Rounds(10); ++round) {
+      const DTypes& types = AllDTypes()[round % AllDTypes().size()];
       EngineOptions options = RandomOptions(GetParam(), &random);
       options.truncate = true;
       options.kv_cache = cached;
@@ -154,8 +154,8 @@ TEST_P(Streams, AnEditedHistoryHasTheBitsOfAFreshEngine) {
   const GoldenCase golden = LoadStream(GetParam(), "stream");
   std::mt19937 random(4);
   constexpr size_t kMostItems = 50;  // within the limit of all models
-  for (int round = 0; round < Rounds(9); ++round) {
-    const DTypes& types = kAllDTypes[round % std::size(kAllDTypes)];
+  for (int round = 0; round < Rounds(10); ++round) {
+    const DTypes& types = AllDTypes()[round % AllDTypes().size()];
     EngineOptions options;
     options.page_size = GetParam().page_size;
     types.Set(&options);

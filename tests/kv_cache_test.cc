@@ -56,7 +56,7 @@ TEST_P(GoldenStream, HoldsFusedAndPlainOnEveryIsaInAnyBatches) {
 
 TEST_P(GoldenStream, HoldsInEveryTypeOfActivationsKeysAndValues) {
   const GoldenCase golden = LoadGolden(GetParam());
-  for (const DTypes& types : kAllDTypes) {
+  for (const DTypes& types : AllDTypes()) {
     for (const char* fused : {"all", "none"}) {
       EngineOptions options = Cached();
       options.fused_ops = fused;
@@ -102,7 +102,7 @@ TEST_P(CachedGolden, EveryAnswerHasTheBitsOfAFreshEngine) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     std::mt19937 random(seed);
     // A case that runs few seeds begins with types of its own.
-    const DTypes& types = kAllDTypes[(seed + GetParam().size()) % std::size(kAllDTypes)];
+    const DTypes& types = AllDTypes()[(seed + GetParam().size()) % AllDTypes().size()];
     EngineOptions uncached;
     types.Set(&uncached);
     Engine fresh = Load(golden.model, uncached);

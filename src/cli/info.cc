@@ -70,7 +70,7 @@ std::string Text(const ordered_json& model) {
   for (const auto& [key, value] : model["memory"].items()) line(key, Bytes(value));
   text += "engine\n";
   for (const auto& [key, value] : model["engine"].items()) {
-    line(key, value.is_boolean() ? Plain(value) : Bytes(value));
+    line(key, value.is_string() ? Plain(value) : Bytes(value));
   }
   text += "flops\n";
   for (const auto& [key, value] : model["flops"].items()) line(key, value.dump());

@@ -183,7 +183,8 @@ void NormMul(const Model& model, Constants* constants) {
 
 void LinearResidual(const Model& model, Constants* constants) {
   constants->View("x", model.attention, 4 * model.attention, model.special.dtype);
-  constants->Weight("weight", model.width, model.attention, model.PackedType("proj.weight"));
+  constants->Weight("weight", model.width, model.attention, model.PackedType("proj.weight"),
+                    model.special.products);
   if (model.config.residual) {
     constants->View("residual", model.width, model.width, model.special.dtype);
   } else {

@@ -203,7 +203,7 @@ std::vector<Shape> Shapes(Isa isa) {
 
 // Those whose bits are compared.
 std::vector<Shape> ShapesOfBits(Isa isa) {
-  const size_t step = isa == Isa::kScalar && IsSlowBuild() ? 5 : 1;
+  const size_t step = !IsSlowBuild() ? 1 : isa == Isa::kScalar ? 9 : 3;
   const std::vector<Shape> all = Shapes(isa);
   std::vector<Shape> some;
   for (size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
