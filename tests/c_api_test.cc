@@ -124,6 +124,7 @@ TEST_F(CApi, TakesOptions) {
   options.isa = "scalar";
   options.fusedOps = "none";
   options.dtype = "bf16";
+  options.bf16Products = "tiles";
   options.threads = 1;
   options.pageSize = 64;
   hstuModel* model = nullptr;

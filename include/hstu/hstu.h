@@ -72,6 +72,7 @@ typedef struct {
   const char* operatorPath; /* folders of operator libraries, joined by ':' */
   int32_t kvCache;          /* 1: keep users' K and V */
   int32_t reserved;         /* 0 */
+  const char* bf16Products; /* of activations in bf16: "auto" (NULL), "tiles", "pairs", "off" */
 } hstuOptions;
 
 /* One user's history and the candidates to score. A pointer may be NULL where its count is 0.

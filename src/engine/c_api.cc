@@ -83,6 +83,7 @@ Result<EngineOptions> ReadOptions(const hstuOptions* pointer) {
   options.kv_bytes = given.kvBytes;
   if (given.kvDtype != nullptr) options.kv_dtype = given.kvDtype;
   if (given.artifacts != nullptr) options.artifacts = given.artifacts;
+  if (given.bf16Products != nullptr) options.bf16_products = given.bf16Products;
   if (given.operatorPath != nullptr) options.operator_path = given.operatorPath;
   return options;
 }

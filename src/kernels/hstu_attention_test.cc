@@ -296,22 +296,29 @@ TEST_P(HstuAttention, GivesTheSameBitsWhereTheLastRowsLieElsewhere) {
 }
 
 TEST_P(HstuAttention, SurvivesScoresThatOverflowAnExponential) {
-  Shape setup{AttentionKind::kSilu, {1, 4, 32}, {}, 0, 40};
-  setup.mask.history_end = 40;
-  for (const AttentionKind kind : {AttentionKind::kSilu, AttentionKind::kSoftmax}) {
-    setup.kind = kind;
-    const History history(0, 40, setup.layout, DType::kF32);
-    TestMatrix q(40, 4, 1, 1000.0f);
-    TestMatrix actual(40, 4, 2);
-    TestMatrix expected(40, 4, 3);
-    const auto scratch = AllocateAligned<float>(HstuAttentionScratch(4));
-    HstuAttentionArgs args{
-        kind,          96.0f, setup.layout, history.kept.blocks, setup.mask, 0, 0, q.view(),
-        actual.view(), {},    {},           scratch.get()};
-    HstuAttentionFor(GetParam())(args);
-    args.out = expected.view();
-    HstuAttentionPlain(args);
-    ExpectClose(actual.view(), expected.view(), 1e-4);
+  for (const Products products : {Products::kF32, Products::kBF16Pairs, Products::kBF16Tiles}) {
+    if (!CanMultiply(products, GetParam())) continue;
+    const bool bf16 = products != Products::kF32;
+    Shape setup{AttentionKind::kSilu, {1, 4, 32, bf16 ? KvDType::kBF16 : KvDType::kF32}, {}, 0, 40};
+    setup.mask.history_end = 40;
+    setup.dtype = bf16 ? DType::kBF16 : DType::kF32;
+    setup.products = products;
+    for (const AttentionKind kind : {AttentionKind::kSilu, AttentionKind::kSoftmax}) {
+      setup.kind = kind;
+      const History history(0, 40, setup.layout, setup.dtype);
+      const TestActivations q(TestMatrix(40, 4, 1, 1000.0f).view(), setup.dtype);
+      const TestActivations actual(TestMatrix(40, 4, 2).view(), setup.dtype);
+      const TestActivations expected(TestMatrix(40, 4, 3).view(), setup.dtype);
+      const auto scratch = AllocateAligned<float>(HstuAttentionScratch(4));
+      HstuAttentionArgs args{
+          kind,          96.0f, setup.layout, history.kept.blocks, setup.mask, 0, 0, q.view(),
+          actual.view(), {},    {},           scratch.get()};
+      args.products = products;
+      HstuAttentionFor(GetParam())(args);
+      args.out = expected.view();
+      HstuAttentionPlain(args);
+      ExpectClose(actual.floats().view(), expected.floats().view(), bf16 ? 8e-3 : 1e-4);
+    }
   }
 }
 
