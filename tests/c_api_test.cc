@@ -152,11 +152,13 @@ TEST_F(CApi, KeepsUsersWhereItIsAskedTo) {
 }
 
 TEST_F(CApi, TakesTheOptionsOfOlderHeaders) {
-  for (const size_t size : {offsetof(hstuOptions, dtype), offsetof(hstuOptions, kvBytes)}) {
+  for (const size_t size : {offsetof(hstuOptions, dtype), offsetof(hstuOptions, kvBytes),
+                            offsetof(hstuOptions, bf16Products)}) {
     hstuOptions options = {};
     options.structSize = size;
     options.threads = 1;
-    options.artifacts = "past the end of such a struct";
+    options.bf16Products = "past the end of such a struct";
+    if (size <= offsetof(hstuOptions, artifacts)) options.artifacts = "this too";
     if (size == offsetof(hstuOptions, dtype)) options.dtype = "that too";
     hstuModel* model = nullptr;
     ASSERT_EQ(hstuLoadModel(ModelFolder().c_str(), &options, &model), HSTU_OK) << hstuLastError();

@@ -64,6 +64,8 @@ TEST_P(Golden, HoldsInEveryTypeOfActivationsKeysAndValues) {
                    options.bf16_products);
       ExpectExpected(golden, Rank(golden, options), types.tolerance());
     }
+    // The references sum in double, whatever the products.
+    if (IsSlowBuild() && types.bf16_products != std::string("off")) continue;
     EngineOptions plain;
     plain.fused_ops = "none";
     types.Set(&plain);

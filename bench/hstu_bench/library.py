@@ -42,6 +42,7 @@ class Options(Structure):
         ("operatorPath", c_char_p),
         ("kvCache", c_int32),
         ("reserved", c_int32),
+        ("bf16Products", c_char_p),
     )
 
 

@@ -33,7 +33,7 @@ Error WrongSize(const char* name, uint64_t size, uint64_t known) {
 // The struct as this library knows it: what an older, shorter one lacks is zero.
 Result<hstuOptions> Grown(const hstuOptions& given) {
   constexpr uint64_t kSizes[] = {offsetof(hstuOptions, dtype), offsetof(hstuOptions, kvBytes),
-                                 sizeof(hstuOptions)};
+                                 offsetof(hstuOptions, bf16Products), sizeof(hstuOptions)};
   if (std::find(std::begin(kSizes), std::end(kSizes), given.structSize) == std::end(kSizes)) {
     return WrongSize("options", given.structSize, sizeof(given));
   }

@@ -50,8 +50,8 @@ class TileRegisters {
   }
   HWY_INLINE ~TileRegisters() { asm volatile("tilerelease"); }
 #else
-  HWY_INLINE TileRegisters() {}
-  HWY_INLINE ~TileRegisters() {}
+  HWY_INLINE TileRegisters() {}   // NOLINT(modernize-use-equals-default)
+  HWY_INLINE ~TileRegisters() {}  // NOLINT(modernize-use-equals-default)
 #endif
   TileRegisters(const TileRegisters&) = delete;
   TileRegisters& operator=(const TileRegisters&) = delete;
