@@ -37,12 +37,13 @@ bool IsFast(Products products, Isa isa) {
 }
 
 Result<Products> ChooseProducts(std::string_view name, DType activations, Isa isa) {
-  const bool possible = activations == DType::kBF16;
   const bool automatic = name == "auto";
+  // The system is not asked for tiles that nothing will use.
+  if (automatic && activations != DType::kBF16) return Products::kF32;
   for (const Products products : {Products::kBF16Tiles, Products::kBF16Pairs, Products::kF32}) {
     if (automatic ? !IsFast(products, isa) : name != NameOf(products)) continue;
-    if (products == Products::kF32 || (automatic && !possible)) return Products::kF32;
-    if (!possible) {
+    if (products == Products::kF32) return products;
+    if (activations != DType::kBF16) {
       return MakeError(ErrorCode::kBadArgument, "bf16_products \"{}\" needs dtype bf16", name);
     }
     if (CanMultiply(products, isa)) return products;
